@@ -1,0 +1,230 @@
+// Package project owns what people write: project files, their strict decoding, and the project bundle they are packed into.
+//
+// Invariants: the same files give the same release id on every machine; a decoded Project is complete and consistent, or
+// decoding gives every problem found, each at its file, line and column. This package does not read disks, does not know the
+// engine's SQL (a model's text stays opaque here), and never executes anything.
+package project
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"regexp"
+	"strings"
+
+	"leapview/domain/fail"
+)
+
+// Digest is a SHA-256 in lower-case hexadecimal. A release is identified by the digest of its project bundle.
+type Digest string
+
+// DigestOf is the digest of b.
+func DigestOf(b []byte) Digest {
+	sum := sha256.Sum256(b)
+	return Digest(hex.EncodeToString(sum[:]))
+}
+
+// ParseDigest refuses whatever is not 64 lower-case hexadecimal digits.
+func ParseDigest(s string) (Digest, error) {
+	if len(s) != 64 || strings.Trim(s, "0123456789abcdef") != "" {
+		return "", fail.New(fail.Invalid, "bad_digest", "%q is not a SHA-256 digest in lower-case hexadecimal", s)
+	}
+	return Digest(s), nil
+}
+
+// Short is the digest's first twelve digits, for people.
+func (d Digest) Short() string {
+	if len(d) < 12 {
+		return string(d)
+	}
+	return string(d[:12])
+}
+
+var nameForm = regexp.MustCompile(`^[a-z][a-z0-9_]{0,62}$`)
+
+// ValidName tells whether s can name a workspace, source, model, endpoint or parameter.
+func ValidName(s string) bool { return nameForm.MatchString(s) }
+
+// Position is a place in a project file. Line and Column count from 1; 0 means that the whole file is meant.
+type Position struct {
+	File   string
+	Line   int
+	Column int
+}
+
+// String is file:line:column, as editors and compilers write it.
+func (p Position) String() string {
+	if p.Line == 0 {
+		return p.File
+	}
+	return fmt.Sprintf("%s:%d:%d", p.File, p.Line, p.Column)
+}
+
+// Project is a decoded set of project files.
+type Project struct {
+	Name        string
+	Description string
+	Sources     []Source
+	Models      []Model
+	Endpoints   []Endpoint
+}
+
+// Format is how a source's files are written.
+type Format string
+
+// The formats of this version. CSV files whose name ends in .gz are read as gzip.
+const (
+	CSV     Format = "csv"
+	Parquet Format = "parquet"
+	JSON    Format = "json"
+)
+
+// Source is a declared set of files with declared columns.
+type Source struct {
+	Name        string
+	Description string
+	At          Position
+	// Location is a slash-separated path or glob below the deployment's source root.
+	Location string
+	Format   Format
+	// Delimiter separates CSV fields: one byte, "," unless declared.
+	Delimiter string
+	// NullTexts are the CSV field texts that mean NULL, besides the empty unquoted field.
+	NullTexts []string
+	// Columns in declared order; never empty.
+	Columns []Column
+}
+
+// Column is a name and an engine type in canonical spelling (see ParseType).
+type Column struct {
+	Name string
+	Type Type
+	At   Position
+}
+
+// Type is an engine type in canonical spelling, for example INTEGER or DECIMAL(18,2).
+type Type string
+
+// Layer labels a model within its workspace.
+type Layer string
+
+// The layers, from the sources upward.
+const (
+	Raw     Layer = "raw"
+	Staging Layer = "staging"
+	Mart    Layer = "mart"
+)
+
+// Statement is SQL with the place where it begins, so that an offset in it becomes a line and column of its file.
+type Statement struct {
+	SQL string
+	// At is the position of the first byte of SQL.
+	At Position
+}
+
+// PositionOf turns a byte offset in the statement into a position of its file.
+func (s Statement) PositionOf(offset int) Position {
+	p := s.At
+	if offset < 0 {
+		return p
+	}
+	for i, r := range s.SQL {
+		if i >= offset {
+			break
+		}
+		if r == '\n' {
+			p.Line++
+			p.Column = 1
+		} else {
+			p.Column++
+		}
+	}
+	return p
+}
+
+// Model is one table, defined by a SELECT over sources and other models.
+type Model struct {
+	Name        string
+	Description string
+	Layer       Layer
+	At          Position
+	Statement   Statement
+	// Casts are the declared types of some of the model's columns: its output is cast to them, and a value that does not fit
+	// fails the run.
+	Casts  []Column
+	Checks []Check
+}
+
+// CheckKind names a rule over a model's rows.
+type CheckKind string
+
+// The checks of this version.
+const (
+	NotNull  CheckKind = "not_null"
+	Unique   CheckKind = "unique"
+	RowCount CheckKind = "row_count"
+)
+
+// Check is a rule that the rows of its model must satisfy before a candidate can be activated.
+type Check struct {
+	Kind CheckKind
+	At   Position
+	// Columns of not_null (each of them) and unique (together).
+	Columns []string
+	// Min and Max bound row_count, inclusive; nil is unbounded.
+	Min, Max *int64
+}
+
+// String describes the check as its author wrote it.
+func (c Check) String() string {
+	if c.Kind != RowCount {
+		return fmt.Sprintf("%s(%s)", c.Kind, strings.Join(c.Columns, ", "))
+	}
+	lo, hi := "", ""
+	if c.Min != nil {
+		lo = fmt.Sprint(*c.Min)
+	}
+	if c.Max != nil {
+		hi = fmt.Sprint(*c.Max)
+	}
+	return fmt.Sprintf("row_count(%s..%s)", lo, hi)
+}
+
+// Endpoint is a named, parameterised question over the models.
+type Endpoint struct {
+	Name        string
+	Description string
+	At          Position
+	Statement   Statement
+	Params      []Param
+	// Limit is the most rows an answer may hold; always at least 1.
+	Limit int
+}
+
+// ParamType is the type of an endpoint's parameter.
+type ParamType string
+
+// The parameter types of this version.
+const (
+	ParamString    ParamType = "string"
+	ParamInteger   ParamType = "integer"
+	ParamDecimal   ParamType = "decimal"
+	ParamBoolean   ParamType = "boolean"
+	ParamDate      ParamType = "date"
+	ParamTimestamp ParamType = "timestamp"
+)
+
+// Param declares one parameter.
+type Param struct {
+	Name        string
+	Description string
+	At          Position
+	Type        ParamType
+	// Required parameters have no default. An optional parameter without one is NULL when it is not given.
+	Required bool
+	Default  *string
+	// Enum lists the only texts accepted; empty accepts any.
+	Enum []string
+	// Min and Max bound integers, decimals, dates and timestamps, inclusive, in the parameter's own canonical text.
+	Min, Max *string
+}

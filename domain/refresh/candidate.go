@@ -1,0 +1,232 @@
+package refresh
+
+import (
+	"fmt"
+
+	"leapview/domain/fail"
+	"leapview/domain/project"
+	"leapview/domain/serving"
+)
+
+// File is a data file of a candidate, as it was when the candidate was made durable.
+type File struct {
+	// Path is relative to the lake's data directory, slash-separated.
+	Path   string
+	Size   int64
+	SHA256 project.Digest
+}
+
+// CheckResult is what one check found in a candidate.
+type CheckResult struct {
+	Model string
+	Check string
+	At    project.Position
+	OK    bool
+	// Detail says what was observed, for example "3 of 120 rows have carrier NULL".
+	Detail string
+}
+
+// Candidate is an attempt that was not activated: exactly one of Begun, Committed, Durable, Validated and Orphan.
+type Candidate interface {
+	// Mark identifies the attempt.
+	Mark() Mark
+	// Stage is the stored name of the candidate's state.
+	Stage() Stage
+	sealed()
+}
+
+// Stage is the stored name of a candidate's state. StageActivated is what a candidate's row says once it has become the active
+// snapshot; it is a candidate no more and has no type here.
+type Stage string
+
+// The stages, in order.
+const (
+	StageBegun     Stage = "begun"
+	StageCommitted Stage = "committed"
+	StageDurable   Stage = "durable"
+	StageValidated Stage = "validated"
+	StageActivated Stage = "activated"
+	StageOrphan    Stage = "orphan"
+)
+
+type attempt struct{ mark Mark }
+
+func (a attempt) Mark() Mark { return a.mark }
+func (attempt) sealed()      {}
+
+// Begun has a fence and nothing in the lake that anybody has seen. It may have a commit there: only its mark can tell.
+type Begun struct{ attempt }
+
+// Committed has a snapshot, proved by its mark. Its files may still be lost by a power cut.
+type Committed struct {
+	attempt
+	snapshot serving.Snapshot
+}
+
+// Durable has all of its data files on disk, with their sizes and digests known.
+type Durable struct {
+	Committed
+	files []File
+}
+
+// Validated has passed every check, at its own snapshot.
+type Validated struct {
+	Durable
+	checks []CheckResult
+}
+
+// Orphan was given up. Its snapshot, when it has one, is never served.
+type Orphan struct {
+	attempt
+	snapshot serving.Snapshot
+	reason   string
+}
+
+// Stage is StageBegun.
+func (Begun) Stage() Stage { return StageBegun }
+
+// Stage is StageCommitted.
+func (Committed) Stage() Stage { return StageCommitted }
+
+// Stage is StageDurable.
+func (Durable) Stage() Stage { return StageDurable }
+
+// Stage is StageValidated.
+func (Validated) Stage() Stage { return StageValidated }
+
+// Stage is StageOrphan.
+func (Orphan) Stage() Stage { return StageOrphan }
+
+// Snapshot is the candidate's snapshot.
+func (c Committed) Snapshot() serving.Snapshot { return c.snapshot }
+
+// Files are every data file that the candidate's tables need.
+func (d Durable) Files() []File { return d.files }
+
+// Checks are the results that validated the candidate.
+func (v Validated) Checks() []CheckResult { return v.checks }
+
+// Snapshot is the orphan's snapshot, or 0 when it never committed.
+func (o Orphan) Snapshot() serving.Snapshot { return o.snapshot }
+
+// Reason says why the candidate was given up.
+func (o Orphan) Reason() string { return o.reason }
+
+// Proved turns a begun attempt into a committed candidate. read is the mark found in the catalog, at is the snapshot that
+// carries it; anything but the attempt's very own mark is refused.
+func (b Begun) Proved(read Mark, at serving.Snapshot) (Committed, error) {
+	if read != b.mark {
+		return Committed{}, fail.New(fail.Corrupt, "foreign_mark", "snapshot %d carries the mark of %s, not of %s", at, read, b.mark)
+	}
+	if at <= b.mark.Base || at <= 0 {
+		return Committed{}, fail.New(fail.Corrupt, "snapshot_behind_base", "snapshot %d of %s is not newer than its base %d", at, b.mark, b.mark.Base)
+	}
+	return Committed{b.attempt, at}, nil
+}
+
+// Synced turns a committed candidate into a durable one. files are all that its tables need, each already on disk.
+func (c Committed) Synced(files []File) (Durable, error) {
+	for _, f := range files {
+		if f.Path == "" || f.Size <= 0 || len(f.SHA256) != 64 {
+			return Durable{}, fail.New(fail.Corrupt, "bad_file_record", "%s: data file %q has no size or digest", c.mark, f.Path)
+		}
+	}
+	return Durable{c, append([]File(nil), files...)}, nil
+}
+
+// Judged turns a durable candidate into a validated one, or says which checks failed.
+func (d Durable) Judged(results []CheckResult) (Validated, error) {
+	var failed project.Problems
+	for _, r := range results {
+		if !r.OK {
+			failed = append(failed, project.Problem{At: r.At, Message: fmt.Sprintf("check %s of model %q failed: %s", r.Check, r.Model, r.Detail)})
+		}
+	}
+	if len(failed) > 0 {
+		return Validated{}, fail.New(fail.Invalid, "checks_failed", "%d of %d checks failed; the active snapshot stays as it was", len(failed), len(results)).Because(failed)
+	}
+	return Validated{d, append([]CheckResult(nil), results...)}, nil
+}
+
+// Abandon gives a candidate up.
+func Abandon(c Candidate, reason string) Orphan {
+	o := Orphan{attempt: attempt{c.Mark()}, reason: reason}
+	switch c := c.(type) {
+	case Begun:
+	case Committed:
+		o.snapshot = c.snapshot
+	case Durable:
+		o.snapshot = c.snapshot
+	case Validated:
+		o.snapshot = c.snapshot
+	case Orphan:
+		return c
+	}
+	return o
+}
+
+// AbandonCommitted gives up an attempt whose commit was found in the lake after its owner died.
+func AbandonCommitted(b Begun, at serving.Snapshot, reason string) Orphan {
+	return Orphan{attempt: b.attempt, snapshot: at, reason: reason}
+}
+
+// Row is a candidate as storage holds it; it exists only between storage and Load.
+type Row struct {
+	Stage    Stage
+	Mark     Mark
+	Snapshot serving.Snapshot
+	Files    []File
+	Checks   []CheckResult
+	Reason   string
+}
+
+// Load is the one door back from storage. It refuses rows that no transition here could have left.
+func Load(r Row) (Candidate, error) {
+	if err := r.Mark.validate(); err != nil {
+		return nil, err
+	}
+	bad := func(why string) error {
+		return fail.New(fail.Corrupt, "impossible_candidate", "%s is stored as %q, which cannot be: %s", r.Mark, r.Stage, why)
+	}
+	b := Begun{attempt{r.Mark}}
+	if r.Stage == StageBegun {
+		if r.Snapshot != 0 || len(r.Files) > 0 || len(r.Checks) > 0 {
+			return nil, bad("an attempt that only began has no snapshot, files or checks")
+		}
+		return b, nil
+	}
+	if r.Stage == StageOrphan {
+		if r.Reason == "" || r.Snapshot < 0 {
+			return nil, bad("an orphan has a reason")
+		}
+		return Orphan{b.attempt, r.Snapshot, r.Reason}, nil
+	}
+	c, err := b.Proved(r.Mark, r.Snapshot)
+	if err != nil {
+		return nil, bad(err.Error())
+	}
+	if r.Stage == StageCommitted {
+		if len(r.Files) > 0 || len(r.Checks) > 0 {
+			return nil, bad("files and checks come later")
+		}
+		return c, nil
+	}
+	d, err := c.Synced(r.Files)
+	if err != nil {
+		return nil, bad(err.Error())
+	}
+	if r.Stage == StageDurable {
+		if len(r.Checks) > 0 {
+			return nil, bad("checks come later")
+		}
+		return d, nil
+	}
+	v, err := d.Judged(r.Checks)
+	if err != nil {
+		return nil, bad(err.Error())
+	}
+	if r.Stage == StageValidated {
+		return v, nil
+	}
+	return nil, bad("no such state")
+}

@@ -1,0 +1,83 @@
+package ports
+
+import (
+	"context"
+	"time"
+
+	"leapview/domain/plan"
+	"leapview/domain/project"
+	"leapview/domain/refresh"
+	"leapview/domain/serving"
+)
+
+// Lake is the write side of the analytical store. All writing goes through the one build that Begin hands out at a time.
+type Lake interface {
+	// Begin takes the lake's single writer, waiting for it until ctx ends, and pins one connection to it. The caller closes the
+	// build. The workspace's schema exists afterwards.
+	Begin(ctx context.Context, workspace serving.Workspace) (Build, error)
+	// Find looks the mark up in the catalog and gives the snapshot whose commit carries exactly it, and when it was committed.
+	// found is false when no commit does: since each commit of ours changes something, the attempt then never committed.
+	Find(ctx context.Context, mark refresh.Mark) (at serving.Snapshot, committedAt time.Time, found bool, err error)
+	// Files lists every data file that these physical tables of the workspace need at the snapshot, as paths relative to the
+	// data directory, slash-separated, sorted.
+	Files(ctx context.Context, scope serving.Scope) ([]string, error)
+	// Survey reads what the lake says of itself, to be proved against the control plane at start.
+	Survey(ctx context.Context) (LakeSurvey, error)
+}
+
+// LakeSurvey is what a lake says of itself.
+type LakeSurvey struct {
+	// Lineage of the init mark; empty when there is none.
+	Lineage string
+	// HighestFence over all marks of ours.
+	HighestFence refresh.Fence
+	// Snapshots that can be read, ascending.
+	Snapshots []serving.Snapshot
+}
+
+// Build is one refresh's turn at the lake. It is used by one goroutine.
+type Build interface {
+	// Stage reads the artifacts of a source, as declared, into a table that only this build sees, and gives its row count. A
+	// row, file or header that does not fit the declaration is a project.Problems with the artifact's own name and line.
+	Stage(ctx context.Context, source project.Source, artifacts []Artifact) (rows int64, err error)
+	// Create makes the model's physical table, empty, in its own commit. It is a no-op when the table exists with these columns.
+	Create(ctx context.Context, model plan.Model) error
+	// Commit builds the models in order, all rows of each, and commits them with the mark as one snapshot. progress is called
+	// before and after each model. What Commit returns proves nothing: nil may hide a rollback and an error may hide a commit,
+	// so the caller asks Find. A model's own error (its SQL, a cast that fails) is a project.Problems.
+	Commit(ctx context.Context, models []plan.Model, mark refresh.Mark, progress func(plan.Progress)) error
+	// Close gives the writer back and forgets everything staged. Twice is once.
+	Close() error
+}
+
+// Compiler turns a decoded project into a compiled release. It binds every statement against the declared columns of the sources
+// and touches neither data nor lake.
+type Compiler interface {
+	// Compile gives the release, or project.Problems with all mistakes found, each at its line.
+	Compile(ctx context.Context, id project.Digest, p project.Project) (plan.Release, error)
+}
+
+// Reader is the read side of the analytical store.
+type Reader interface {
+	// Prepare pins every relation of the statement to the scope's snapshot, proves it on the bound plan, and gives the query.
+	// What cannot be proved is refused. params are bound as values of their declared types, by name.
+	Prepare(ctx context.Context, scope serving.Scope, statement project.Statement, params []project.Param) (Query, error)
+	// Open takes one connection and begins one read transaction on it. It does not wait for a connection: the caller has been
+	// admitted, and too many readers at once is a defect that fails loudly. The caller closes the reading.
+	Open(ctx context.Context) (Reading, error)
+}
+
+// Query is a prepared, proved statement. It is immutable and lives as long as its generation.
+type Query interface {
+	// Columns that its answers have.
+	Columns() []serving.Column
+}
+
+// Reading is one connection within one read transaction. It is used by one goroutine.
+type Reading interface {
+	// Answer runs the query. It reads at most one row more than limits allow, and says so when it leaves rows out. A context
+	// that ends stops the engine and gives a canceled error.
+	Answer(ctx context.Context, q Query, args serving.Args, limits serving.Limits) (serving.Answer, error)
+	// Close ends the transaction and gives the connection back; after any error the connection is discarded. Twice is once.
+	Close() error
+}
