@@ -35,3 +35,59 @@ extensions: ## fetch the signed ducklake extension with pip and check its digest
 .PHONY: build
 build: ## build bin/leapview
 	$(GO) build -tags $(TAGS) -o bin/leapview ./cmd/leapview
+
+.PHONY: check
+check: extensions ## format, vet and the dependency rule: the gate of every commit
+	@bad=$$(gofmt -l $$(git ls-files '*.go')); if [ -n "$$bad" ]; then echo "gofmt wants changes in:" $$bad >&2; exit 1; fi
+	$(GO) vet -tags $(TAGS) ./...
+	$(GOTEST) ./tests/arch/
+
+.PHONY: arch
+arch: ## the dependency rule and the package docs
+	$(GOTEST) ./tests/arch/
+
+.PHONY: test
+test: check ## everything that must pass: check, all tests, the demo without a terminal
+	$(GOTEST) -timeout 20m ./...
+	$(MAKE) --no-print-directory demo-check
+
+.PHONY: race
+race: extensions ## all tests under the race detector
+	$(GOTEST) -race -timeout 40m ./...
+
+.PHONY: contract
+contract: extensions ## every port's suite, on its twin and on its real adapter
+	$(GOTEST) ./tests/contract/
+
+.PHONY: acceptance
+acceptance: extensions ## the lines of the storage contract, on the real engine and a real lake
+	$(GOTEST) -v ./tests/acceptance/
+
+.PHONY: planted
+planted: extensions ## plant each kept bug and prove that its test catches it
+	$(GOTEST) -tags $(TAGS),planted -count=1 -timeout 60m -v ./tests/planted/
+
+.PHONY: bench
+bench: extensions ## ratios against the raw engine on the same data, in one run
+	$(GOTEST) -count=1 -timeout 60m -run '^TestRatios$$' -v ./tests/bench/ -ratios
+
+.PHONY: golden
+golden: ## rewrite the golden files from what the code says now
+	$(GOTEST) ./tests/... ./adapters/... ./domain/... -run Golden -update
+
+DEMO_DIR := .demo
+
+.PHONY: demo
+demo: extensions build ## the main job on the real example data: deploy, refresh, serve
+	@mkdir -p $(DEMO_DIR)
+	bin/leapview deploy examples/flights --data-dir $(DEMO_DIR)/data --extensions $(EXTDIR)
+	bin/leapview refresh flights --data-dir $(DEMO_DIR)/data --extensions $(EXTDIR)
+	bin/leapview serve --data-dir $(DEMO_DIR)/data --extensions $(EXTDIR)
+
+.PHONY: demo-check
+demo-check: extensions build ## the demo without a terminal: known values over HTTP, then a clean stop
+	$(GOTEST) -count=1 -run '^TestDemo$$' ./tests/e2e/
+
+.PHONY: clean
+clean: ## remove what the other targets made, the extension excepted
+	rm -rf bin $(DEMO_DIR)

@@ -59,3 +59,11 @@ func (ps Problems) FailKind() fail.Kind { return fail.Invalid }
 
 // FailCode is invalid_project.
 func (ps Problems) FailCode() string { return "invalid_project" }
+
+// FailSummary counts the problems, for where they are listed apart.
+func (ps Problems) FailSummary() string {
+	if len(ps) == 1 {
+		return "1 problem was found"
+	}
+	return fmt.Sprintf("%d problems were found", len(ps))
+}

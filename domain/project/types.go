@@ -100,6 +100,8 @@ type Column struct {
 	Name string
 	Type Type
 	At   Position
+	// Description is for people; it decides nothing.
+	Description string
 }
 
 // Type is an engine type in canonical spelling, for example INTEGER or DECIMAL(18,2).

@@ -165,11 +165,6 @@ func Abandon(c Candidate, reason string) Orphan {
 	return o
 }
 
-// AbandonCommitted gives up an attempt whose commit was found in the lake after its owner died.
-func AbandonCommitted(b Begun, at serving.Snapshot, reason string) Orphan {
-	return Orphan{attempt: b.attempt, snapshot: at, reason: reason}
-}
-
 // Row is a candidate as storage holds it; it exists only between storage and Load.
 type Row struct {
 	Stage    Stage
@@ -188,6 +183,9 @@ func Load(r Row) (Candidate, error) {
 	bad := func(why string) error {
 		return fail.New(fail.Corrupt, "impossible_candidate", "%s is stored as %q, which cannot be: %s", r.Mark, r.Stage, why)
 	}
+	if r.Reason != "" && r.Stage != StageOrphan {
+		return nil, bad("only an orphan has a reason")
+	}
 	b := Begun{attempt{r.Mark}}
 	if r.Stage == StageBegun {
 		if r.Snapshot != 0 || len(r.Files) > 0 || len(r.Checks) > 0 {
@@ -196,8 +194,11 @@ func Load(r Row) (Candidate, error) {
 		return b, nil
 	}
 	if r.Stage == StageOrphan {
-		if r.Reason == "" || r.Snapshot < 0 {
+		if r.Reason == "" {
 			return nil, bad("an orphan has a reason")
+		}
+		if r.Snapshot != 0 && r.Snapshot <= r.Mark.Base {
+			return nil, bad("an orphan's snapshot is newer than its base")
 		}
 		return Orphan{b.attempt, r.Snapshot, r.Reason}, nil
 	}

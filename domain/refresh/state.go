@@ -247,8 +247,9 @@ func (s State) Fail(status Status, f Failure, now time.Time) ([]Event, error) {
 }
 
 // Interrupted settles the scope's run after the process that claimed it died. committed is the snapshot that carries the mark of
-// its newest attempt, or 0 when the lake has none. The attempt becomes an orphan; the run waits for another attempt, or fails
-// when it has had enough of them. A run that this owner holds, or that nobody claimed, stays as it is.
+// its newest attempt, or 0 when the lake has none; one that is not newer than the attempt's base is corrupt. The attempt becomes
+// an orphan; the run waits for another attempt, or fails when it has had enough of them. A run that this owner holds, or that
+// nobody claimed, stays as it is.
 func (s State) Interrupted(owner string, committed serving.Snapshot, now time.Time) ([]Event, error) {
 	if s.Run == nil || s.Run.Status != Running || s.Run.Owner == owner {
 		return nil, nil
@@ -258,7 +259,15 @@ func (s State) Interrupted(owner string, committed serving.Snapshot, now time.Ti
 	switch c := s.Candidate.(type) {
 	case nil, Orphan:
 	case Begun:
-		events = append(events, CandidateOrphaned{Candidate: AbandonCommitted(c, committed, reason), At: now})
+		orphan := Abandon(c, reason)
+		if committed != 0 {
+			proved, err := c.Proved(c.mark, committed)
+			if err != nil {
+				return nil, err
+			}
+			orphan = Abandon(proved, reason)
+		}
+		events = append(events, CandidateOrphaned{Candidate: orphan, At: now})
 	case Committed, Durable, Validated:
 		events = append(events, CandidateOrphaned{Candidate: Abandon(c, reason), At: now})
 	}

@@ -1,0 +1,78 @@
+package cli
+
+import (
+	"context"
+	"net/http"
+	"net/url"
+	"path/filepath"
+
+	"github.com/spf13/cobra"
+)
+
+// localRequester names in the audit who worked without a running node.
+const localRequester = "local"
+
+func (p *program) deployCommand() *cobra.Command {
+	root := ""
+	cmd := &cobra.Command{
+		Use:   "deploy [DIR]",
+		Short: "Check a project and make it the one that refreshes build",
+		Long: `Packs the project in DIR (the current directory by default), checks all of it, and makes it the release that the next refresh of
+its workspace builds. What is served stays as it is until that refresh has succeeded. A project with mistakes changes nothing.`,
+		Example: `  leapview deploy
+  leapview deploy examples/flights --source-root /data/flights`,
+		Args: atMost(1),
+		RunE: p.run(func(ctx context.Context, args []string) error {
+			dir := "."
+			if len(args) == 1 {
+				dir = args[0]
+			}
+			if root == "" {
+				root = dir
+			}
+			return p.deploy(ctx, dir, root)
+		}),
+	}
+	cmd.Flags().StringVar(&root, "source-root", "", "`directory` that source locations start from; DIR by default")
+	fillFromEnvironment(cmd.Flags(), "source-root")
+	p.nodeFlags(cmd)
+	return cmd
+}
+
+func (p *program) deploy(ctx context.Context, dir, root string) error {
+	root, err := filepath.Abs(root)
+	if err != nil {
+		return err
+	}
+	bundle, err := p.host.Pack(dir)
+	if err != nil {
+		return err
+	}
+	var done deployedDoc
+	c, running, err := p.node(ctx)
+	switch {
+	case err != nil:
+		return err
+	case running:
+		defer c.close()
+		err = c.ask(ctx, http.MethodPost, "/v1/deployments?source_root="+url.QueryEscape(root), map[string]string{"Content-Type": "application/x-tar"}, bundle, &done)
+	default:
+		err = p.host.Open(ctx, p.options, p.stderr, func(ctx context.Context, n Node) error {
+			d, err := n.Deployer.Deploy(ctx, bundle, root, localRequester)
+			done = deployedDoc{d.Workspace, deploymentOf(d.Deployment), d.Models, d.Endpoints}
+			return err
+		})
+	}
+	if err != nil {
+		return err
+	}
+	if p.json {
+		return p.printJSON(done)
+	}
+	if err := p.print("deployed %s: deployment %d, release %s, %s, %s\n", done.Workspace, done.Deployment.Number,
+		done.Deployment.Release.Short(), counted(int64(done.Models), "model"), counted(int64(done.Endpoints), "endpoint")); err != nil {
+		return err
+	}
+	p.hint("next: leapview refresh %s", done.Workspace)
+	return nil
+}

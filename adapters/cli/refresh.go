@@ -1,0 +1,161 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"leapview/domain/fail"
+	"leapview/domain/plan"
+	"leapview/domain/refresh"
+	"leapview/domain/serving"
+)
+
+// pollTime is how often a running node is asked how far a run has come.
+const pollTime = 200 * time.Millisecond
+
+// errStoppedWaiting tells that a signal ended the waiting for a run, and not the run.
+var errStoppedWaiting = errors.New("stopped waiting")
+
+func (p *program) refreshCommand() *cobra.Command {
+	key, noWait := "", false
+	cmd := &cobra.Command{
+		Use:   "refresh WORKSPACE",
+		Short: "Build a workspace's tables from its sources and serve them",
+		Long: `Reads the sources of the workspace's deployed project, builds its models as one new snapshot, runs every check, and serves the
+new snapshot. When anything fails, the old one stays. A running node does the work; without one, this command does.`,
+		Example: `  leapview refresh flights
+  leapview refresh flights --idempotency-key nightly-2026-03-01 --no-wait`,
+		Args: arguments("a WORKSPACE"),
+		RunE: p.run(func(ctx context.Context, args []string) error {
+			w, err := serving.ParseWorkspace(args[0])
+			if err != nil {
+				return err
+			}
+			c, running, err := p.node(ctx)
+			if err != nil {
+				return err
+			}
+			if running {
+				defer c.close()
+				return p.refreshOnNode(ctx, c, w, key, noWait)
+			}
+			return p.host.Open(ctx, p.options, p.stderr, func(ctx context.Context, n Node) error {
+				return p.refreshHere(ctx, n, w, key, noWait)
+			})
+		}),
+	}
+	cmd.Flags().StringVar(&key, "idempotency-key", "", "the same `key` gives the run that was requested with it before")
+	cmd.Flags().BoolVar(&noWait, "no-wait", false, "print the run's id and do not wait for its end")
+	p.nodeFlags(cmd)
+	return cmd
+}
+
+// refreshOnNode lets the running node work, and shows its progress.
+func (p *program) refreshOnNode(ctx context.Context, c *client, w serving.Workspace, key string, noWait bool) error {
+	header := map[string]string{}
+	if key != "" {
+		header["Idempotency-Key"] = key
+	}
+	var requested runDoc
+	if err := c.ask(ctx, http.MethodPost, workspacePath(w, "/refreshes"), header, nil, &requested); err != nil {
+		return err
+	}
+	if noWait {
+		return p.requested(requested)
+	}
+	show := p.progress()
+	defer show.close()
+	// The node remembers the newest steps only, so they are told apart by what they say and when.
+	seen := map[string]bool{}
+	path := workspacePath(w, "/runs/"+string(requested.ID))
+	timer := time.NewTimer(0)
+	defer timer.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return fail.New(fail.Canceled, "stopped_waiting", "stopped waiting; run %s of workspace %q goes on in the node", requested.ID, w).
+				WithFix("leapview status %s shows how it stands", w).Because(errStoppedWaiting)
+		case <-timer.C:
+		}
+		var run runStepsDoc
+		err := c.ask(ctx, http.MethodGet, path, nil, nil, &run)
+		if ctx.Err() != nil {
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		for _, s := range run.Steps {
+			if id := fmt.Sprint(s.At, s.Phase, s.Subject, s.Done); !seen[id] {
+				seen[id] = true
+				step := plan.Progress{Phase: s.Phase, Subject: s.Subject, Done: s.Done, Rows: -1}
+				if s.Rows != nil {
+					step.Rows = *s.Rows
+				}
+				show.step(step)
+			}
+		}
+		if run.Status.Final() {
+			return p.ended(show, run.runDoc)
+		}
+		timer.Reset(pollTime)
+	}
+}
+
+// refreshHere works the run in this process.
+func (p *program) refreshHere(ctx context.Context, n Node, w serving.Workspace, key string, noWait bool) error {
+	run, err := n.Refresher.Request(ctx, w, key, localRequester)
+	if err != nil {
+		return err
+	}
+	if noWait {
+		if err := p.requested(runOf(run)); err != nil {
+			return err
+		}
+		p.hint("no node runs: the next leapview serve works the run")
+		return nil
+	}
+	show := p.progress()
+	defer show.close()
+	// The run of an earlier request with the same key may have ended already.
+	if !run.Status.Final() {
+		if _, err := n.Worker.WorkOne(ctx, w, run.ID, show.step); err != nil {
+			return err
+		}
+		if run, err = n.Refresher.Run(ctx, w, run.ID); err != nil {
+			return err
+		}
+	}
+	return p.ended(show, runOf(run))
+}
+
+// requested prints a run that was not waited for.
+func (p *program) requested(run runDoc) error {
+	if p.json {
+		return p.printJSON(run)
+	}
+	return p.print("%s\n", run.ID)
+}
+
+// ended prints a run that has ended, or gives its failure.
+func (p *program) ended(show *progress, run runDoc) error {
+	if run.Status != refresh.Succeeded {
+		f := refresh.Failure{Kind: fail.Internal.String(), Code: "no_reason", Message: "no reason was recorded"}
+		if run.Failure != nil {
+			f = *run.Failure
+		}
+		return fail.New(kindNamed(f.Kind), f.Code, "run %s of workspace %q %s: %s", run.ID, run.Workspace, run.Status, f.Message)
+	}
+	if run.Generation != nil && run.Snapshot != nil {
+		show.line("activated generation %d, snapshot %d", *run.Generation, *run.Snapshot)
+	}
+	if p.json {
+		return p.printJSON(run)
+	}
+	return nil
+}

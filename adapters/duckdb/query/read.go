@@ -1,0 +1,211 @@
+package query
+
+import (
+	"context"
+	"errors"
+	"strings"
+
+	"leapview/adapters/duckdb/engine"
+	"leapview/adapters/duckdb/gate"
+	"leapview/adapters/duckdb/query/encode"
+	"leapview/domain/fail"
+	"leapview/domain/project"
+	"leapview/domain/serving"
+	"leapview/ports"
+)
+
+// The bounds that an answer's TruncationReason names.
+const (
+	RowLimit  = "row_limit"
+	ByteLimit = "byte_limit"
+)
+
+// Reader prepares and answers statements at a snapshot. It holds no state: goroutines share it freely.
+type Reader struct{ engine *engine.Engine }
+
+var _ ports.Reader = (*Reader)(nil)
+
+// NewReader makes a reader over the engine.
+func NewReader(e *engine.Engine) *Reader { return &Reader{e} }
+
+// prepared is the reader's ports.Query.
+type prepared struct {
+	sql     string
+	params  []string
+	columns []serving.Column
+}
+
+// SQL is the statement that runs, below a bound on its rows, so that a plan can be inspected.
+func (q *prepared) SQL() string { return q.sql }
+
+// Columns is ports.Query's.
+func (q *prepared) Columns() []serving.Column { return q.columns }
+
+// Prepare is ports.Reader's. It needs one connection for as long as it runs.
+func (r *Reader) Prepare(ctx context.Context, scope serving.Scope, statement project.Statement, params []project.Param) (_ ports.Query, err error) {
+	c, err := r.engine.Conn(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, c.Close()) }()
+	s, err := gate.Parse(ctx, c, statement.SQL)
+	if err != nil {
+		return nil, located(err, statement, nil)
+	}
+	if problems := mismatched(s, statement, params); len(problems) > 0 {
+		return nil, problems
+	}
+	targets := make(map[string]gate.Target, len(scope.Tables))
+	for model, table := range scope.Tables {
+		targets[model] = gate.Target{Catalog: engine.Lake, Schema: string(scope.Workspace), Table: table, Version: int64(scope.Snapshot)}
+	}
+	var tables []string
+	for _, name := range s.Reads() {
+		tables = append(tables, scope.Tables[name])
+	}
+	if scope.Snapshot <= 0 && len(tables) > 0 {
+		return nil, fail.New(fail.Internal, "unpinned_scope", "a statement over models was prepared without a snapshot")
+	}
+	text, err := s.Rewrite(ctx, c, targets, paramTypes(params))
+	if err != nil {
+		return nil, located(err, statement, s)
+	}
+	q := &prepared{sql: text.SQL, params: s.Params()}
+	// What is proved is what runs, but for the number behind LIMIT.
+	if err := gate.Prove(ctx, c, limited(q.sql, 1), string(scope.Workspace), tables, int64(scope.Snapshot)); err != nil {
+		if fail.CodeOf(err) == gate.Unproved {
+			// What does not bind at all is the author's mistake, and has a place.
+			if mistake := gate.Bind(ctx, c, text); mistake != nil {
+				return nil, located(mistake, statement, s)
+			}
+		}
+		return nil, err
+	}
+	if q.columns, err = describe(ctx, c, q.sql, q.params); err != nil {
+		return nil, located(err, statement, s)
+	}
+	for i := range q.columns {
+		if why := badName(q.columns, i); why != "" {
+			return nil, located(&gate.Error{Offset: s.Identifier(q.columns[i].Name), Message: why, Fix: "name it: … AS name"}, statement, s)
+		}
+	}
+	if err := presentable(ctx, c, q.sql, q.params); err != nil {
+		return nil, located(err, statement, s)
+	}
+	return q, nil
+}
+
+// located gives an error about the statement its place in the file.
+func located(err error, statement project.Statement, s *gate.Statement) error {
+	if bad, ok := refusal(err, s); ok {
+		return project.Problems{bad.Problem(statement)}
+	}
+	return err
+}
+
+// Open is ports.Reader's.
+func (r *Reader) Open(ctx context.Context) (ports.Reading, error) {
+	c, err := r.engine.Conn(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if err := c.Exec(ctx, "BEGIN TRANSACTION READ ONLY"); err != nil {
+		return nil, errors.Join(err, c.Close())
+	}
+	return &reading{conn: c}, nil
+}
+
+// reading is the reader's ports.Reading.
+type reading struct {
+	conn   *engine.Conn
+	broken bool
+	closed bool
+}
+
+// Answer is ports.Reading's.
+func (r *reading) Answer(ctx context.Context, q ports.Query, args serving.Args, limits serving.Limits) (serving.Answer, error) {
+	if r.closed || r.broken {
+		return serving.Answer{}, fail.New(fail.Internal, "reading_closed", "the reading was used after it was closed or had failed")
+	}
+	a, err := r.answer(ctx, q, args, limits)
+	if err != nil {
+		r.broken = true
+		r.conn.Discard()
+		return serving.Answer{}, failed(err)
+	}
+	return a, nil
+}
+
+func (r *reading) answer(ctx context.Context, q ports.Query, args serving.Args, limits serving.Limits) (serving.Answer, error) {
+	var a serving.Answer
+	mine, ok := q.(*prepared)
+	switch {
+	case !ok:
+		return a, fail.New(fail.Internal, "foreign_query", "the query was prepared by another store")
+	case limits.Rows < 1 || limits.Bytes < 1:
+		return a, fail.New(fail.Internal, "bad_limits", "an answer needs limits of at least one row and one byte, not %d and %d", limits.Rows, limits.Bytes)
+	}
+	for _, name := range mine.params {
+		if _, ok := args[name]; !ok {
+			return a, fail.New(fail.Internal, "unbound_parameter", "the parameter %q was given no value", name)
+		}
+	}
+	reader, err := r.conn.Arrow(ctx, limited(mine.sql, limits.Rows+1), bind(mine.params, args)...)
+	if err != nil {
+		return a, err
+	}
+	defer reader.Release()
+	rows, err := encode.New(reader.Schema(), limits.Bytes)
+	if err != nil {
+		return a, err
+	}
+	for a.TruncationReason == "" && reader.Next() {
+		batch := reader.RecordBatch()
+		if err := rows.Batch(batch); err != nil {
+			return a, err
+		}
+		for i := 0; i < int(batch.NumRows()) && a.TruncationReason == ""; i++ {
+			switch {
+			case rows.Count() == limits.Rows:
+				a.TruncationReason = RowLimit
+			case !rows.Add(i):
+				a.TruncationReason = ByteLimit
+			}
+		}
+	}
+	if err := reader.Err(); err != nil {
+		return a, err
+	}
+	a.Truncated = a.TruncationReason != ""
+	a.Columns, a.Count, a.Rows, a.Warnings = mine.columns, rows.Count(), rows.JSON(), rows.Warnings()
+	return a, nil
+}
+
+// failed classifies what the engine said about a statement that was prepared and proved before.
+func failed(err error) error {
+	var classified fail.Classified
+	e, ok := engine.AsSQLError(err)
+	if !ok || errors.As(err, &classified) {
+		return err
+	}
+	switch {
+	case strings.Contains(e.Message, "No snapshot found at version"):
+		return fail.New(fail.Missing, "snapshot_missing", "the lake no longer has the snapshot that this answer reads, or not yet").Because(err)
+	case e.Type == "IO":
+		return fail.New(fail.Corrupt, "data_unreadable", "the lake's files cannot be read").Because(err).WithFix("run verify to find the file, and restore it from a backup")
+	}
+	return fail.New(fail.Invalid, "query_failed", "the statement failed on the rows it met").Because(err).WithFix("correct the endpoint's SQL, or ask with other parameters")
+}
+
+// Close is ports.Reading's.
+func (r *reading) Close() error {
+	if r.closed {
+		return nil
+	}
+	r.closed = true
+	if r.broken {
+		return r.conn.Close()
+	}
+	// The transaction is ended here so that the connection can be handed out again; ending it does not wait for anything.
+	return errors.Join(r.conn.Exec(context.Background(), "ROLLBACK"), r.conn.Close())
+}

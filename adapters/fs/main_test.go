@@ -1,0 +1,167 @@
+package fs
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"leapview/domain/fail"
+)
+
+// helperTask, when it is in the environment, makes the test binary a second process for one test: it does the task on the data
+// directory helperDir names, prints one line with the outcome, and waits until its input ends.
+const (
+	helperTask = "LEAPVIEW_FS_TASK"
+	helperDir  = "LEAPVIEW_FS_DIR"
+)
+
+func TestMain(m *testing.M) {
+	if task := os.Getenv(helperTask); task != "" {
+		fmt.Println(doTask(task, os.Getenv(helperDir)))
+		_, _ = io.Copy(io.Discard, os.Stdin)
+		return
+	}
+	goleak.VerifyTestMain(m)
+}
+
+func doTask(task, dir string) string {
+	l, err := Prepare(dir)
+	if err == nil && task == "hold" {
+		var k *Lock
+		if k, err = Acquire(l, "helper-boot", time.Date(2026, 3, 4, 5, 6, 7, 0, time.UTC)); err == nil {
+			if err = k.Sweep(); err == nil {
+				_, err = k.Listen()
+			}
+		}
+	}
+	if err != nil {
+		return fail.CodeOf(err) + ": " + err.Error()
+	}
+	return "done"
+}
+
+// helper is a running second process.
+type helper struct {
+	cmd     *exec.Cmd
+	outcome string
+}
+
+// startHelper runs the task in a second process, as uid when that is not negative, and waits for its outcome. The process is
+// killed at the end of the test, if not before.
+func startHelper(t *testing.T, task, dir string, uid int) *helper {
+	t.Helper()
+	// The running binary is named through /proc where there is one: its own folder may be closed to uid.
+	exe := "/proc/self/exe"
+	if _, err := os.Stat(exe); err != nil {
+		if exe, err = os.Executable(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	cmd := exec.Command(exe)
+	cmd.Env = append(os.Environ(), helperTask+"="+task, helperDir+"="+dir)
+	if uid >= 0 {
+		cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: uint32(uid), Gid: uint32(uid)}}
+	}
+	cmd.Stderr = os.Stderr
+	in, err := cmd.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	h := &helper{cmd: cmd}
+	t.Cleanup(func() {
+		_ = in.Close()
+		h.kill(t)
+	})
+	h.outcome, err = bufio.NewReader(out).ReadString('\n')
+	if err != nil {
+		t.Fatalf("the second process said nothing: %v", err)
+	}
+	h.outcome = strings.TrimSpace(h.outcome)
+	return h
+}
+
+// kill ends the process as a power cut would, by its own id, and waits for it. Twice is once.
+func (h *helper) kill(t *testing.T) {
+	t.Helper()
+	if h.cmd.ProcessState != nil {
+		return
+	}
+	_ = h.cmd.Process.Kill()
+	var exit *exec.ExitError
+	if err := h.cmd.Wait(); err != nil && !errors.As(err, &exit) {
+		t.Error(err)
+	}
+}
+
+// prepare makes a data directory for one test.
+func prepare(t *testing.T) Layout {
+	t.Helper()
+	l, err := Prepare(filepath.Join(t.TempDir(), "lv"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return l
+}
+
+// refused checks that err has the code, and that it says each of the words.
+func refused(t *testing.T, err error, code string, words ...string) {
+	t.Helper()
+	if err == nil {
+		t.Fatalf("no error, want %s", code)
+	}
+	if got := fail.CodeOf(err); got != code {
+		t.Fatalf("code %s, want %s: %v", got, code, err)
+	}
+	for _, w := range words {
+		if !strings.Contains(err.Error(), w) {
+			t.Errorf("the error does not say %q: %v", w, err)
+		}
+	}
+}
+
+func write(t *testing.T, path, content string) {
+	t.Helper()
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func link(t *testing.T, target, path string) {
+	t.Helper()
+	if err := os.Symlink(target, path); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func names(t *testing.T, dir string) []string {
+	t.Helper()
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var all []string
+	for _, e := range entries {
+		all = append(all, e.Name())
+	}
+	return all
+}

@@ -1,0 +1,115 @@
+package http
+
+import (
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"runtime/debug"
+	"strings"
+	"time"
+
+	"github.com/labstack/echo/v4"
+
+	"leapview/domain/fail"
+)
+
+// requestIDHeader carries the id that ties an answer to its lines in the log.
+const requestIDHeader = "X-Request-Id"
+
+// around is what happens to every request, matched by a route or not.
+func (r *routes) around(next echo.HandlerFunc) echo.HandlerFunc {
+	return func(c echo.Context) error {
+		began := time.Now()
+		r.gate.RLock()
+		defer r.gate.RUnlock()
+		req, header := c.Request(), c.Response().Header()
+		id := req.Header.Get(requestIDHeader)
+		if !validRequestID(id) {
+			id = rand.Text()
+		}
+		header.Set(requestIDHeader, id)
+		header.Set("Cache-Control", "no-store")
+		header.Set("X-Content-Type-Options", "nosniff")
+
+		// The connection's deadlines are those of its last answer and of this request's arrival. Neither bounds the work between.
+		// A writer without deadlines, as in tests, has nothing to reset.
+		control := http.NewResponseController(c.Response())
+		_ = control.SetWriteDeadline(time.Time{})
+		if req.ContentLength == 0 {
+			_ = control.SetReadDeadline(time.Time{})
+		}
+
+		route := c.Path()
+		if err := r.guarded(c, next); err != nil {
+			if errors.Is(err, echo.ErrNotFound) {
+				// What matched no route is the caller's text.
+				route = ""
+			}
+			r.refuse(c, err, id)
+		}
+		r.log.InfoContext(req.Context(), "request", "method", req.Method, "route", route, "status", c.Response().Status,
+			"duration_ms", time.Since(began).Milliseconds(), "request_id", id)
+		return nil
+	}
+}
+
+// guarded runs the handler if the request may be tried, and turns a panic into an error.
+func (r *routes) guarded(c echo.Context, next echo.HandlerFunc) (err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = fail.New(fail.Internal, "panic", "the request met a defect").Because(fmt.Errorf("panic: %v\n%s", p, debug.Stack()))
+		}
+	}()
+	if r.closed {
+		return fail.New(fail.Unavailable, "stopping", "the node is stopping")
+	}
+	if !r.local {
+		// A page of another site can make its own name resolve to this machine; the name it used is in the Host header. The port
+		// is left open, because a forwarded port has another number.
+		if h := hostname(c.Request().Host); !r.hosts[h] {
+			return fail.New(fail.Denied, "unknown_host", "this node does not answer for host %q", h).
+				WithFix("address it as 127.0.0.1, localhost or [::1]")
+		}
+		if err := r.cross.Check(c.Request()); err != nil {
+			return fail.New(fail.Denied, "cross_origin", "a page of another origin may not change anything here").Because(err)
+		}
+	}
+	return next(c)
+}
+
+// admit lets a request to the API through once the node's stores were proved, and while not too many are worked on.
+func (r *routes) admit(next echo.HandlerFunc) echo.HandlerFunc {
+	return func(c echo.Context) error {
+		defer r.requests.Add(-1)
+		if n := r.requests.Add(1); n > maxRequests {
+			return fail.New(fail.Busy, "too_many_requests", "%d requests are being worked on already (limit requests = %d)", n-1, maxRequests).
+				WithFix("try again in a moment")
+		}
+		if err := r.ready.Started(); err != nil {
+			return notReady{err}
+		}
+		return next(c)
+	}
+}
+
+// notReady is the reason why the node cannot be asked. Whatever kind the reason has, the answer is that the node is unavailable.
+type notReady struct{ error }
+
+func (n notReady) Unwrap() error       { return n.error }
+func (n notReady) FailKind() fail.Kind { return fail.Unavailable }
+func (n notReady) FailCode() string    { return fail.CodeOf(n.error) }
+
+// hostname is the host of host:port or of a host alone, without brackets and in lower case.
+func hostname(s string) string {
+	if h, _, err := net.SplitHostPort(s); err == nil {
+		s = h
+	}
+	return strings.ToLower(strings.Trim(s, "[]"))
+}
+
+func validRequestID(s string) bool {
+	const letters = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_."
+	return s != "" && len(s) <= 64 && strings.Trim(s, letters) == ""
+}

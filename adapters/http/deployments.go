@@ -1,0 +1,43 @@
+package http
+
+import (
+	"fmt"
+	"net/http"
+	"path/filepath"
+
+	"github.com/labstack/echo/v4"
+
+	"leapview/domain/fail"
+	"leapview/domain/serving"
+)
+
+type deployedDoc struct {
+	Workspace  serving.Workspace `json:"workspace"`
+	Deployment deploymentDoc     `json:"deployment"`
+	Models     int               `json:"models"`
+	Endpoints  int               `json:"endpoints"`
+}
+
+// deploy is POST /v1/deployments, for local callers only: its body is a project bundle, and the query's source_root is an absolute
+// path of this machine.
+func (r *routes) deploy(c echo.Context) error {
+	query, err := queryParams(c.Request().URL)
+	if err != nil {
+		return err
+	}
+	root := query["source_root"]
+	if !filepath.IsAbs(root) || len(query) > 1 {
+		return fail.New(fail.Invalid, "bad_source_root", "a deployment needs exactly the query parameter source_root, an absolute path; it is %q", root)
+	}
+	bundle, err := readBody(c, maxBundle)
+	if err != nil {
+		return err
+	}
+	done, err := r.deployer.Deploy(c.Request().Context(), bundle, filepath.Clean(root), r.requester())
+	if err != nil {
+		return err
+	}
+	c.Response().Header().Set(echo.HeaderLocation, fmt.Sprintf("/v1/workspaces/%s/status", done.Workspace))
+	return sendJSON(c, http.StatusCreated, echo.MIMEApplicationJSON,
+		deployedDoc{done.Workspace, r.deploymentDoc(done.Deployment), done.Models, done.Endpoints})
+}

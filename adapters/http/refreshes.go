@@ -1,0 +1,133 @@
+package http
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"time"
+
+	"github.com/labstack/echo/v4"
+
+	"leapview/app"
+	"leapview/domain/fail"
+	"leapview/domain/plan"
+	"leapview/domain/refresh"
+	"leapview/domain/serving"
+)
+
+// maxIdempotencyKey is the longest idempotency key.
+const maxIdempotencyKey = 255
+
+// runDoc is a run. Times and results that there are not yet are null.
+type runDoc struct {
+	ID          refresh.RunID             `json:"id"`
+	Workspace   serving.Workspace         `json:"workspace"`
+	Status      refresh.Status            `json:"status"`
+	Attempts    int                       `json:"attempts"`
+	Deployment  *int64                    `json:"deployment"`
+	RequestedAt time.Time                 `json:"requested_at"`
+	RequestedBy string                    `json:"requested_by"`
+	StartedAt   *time.Time                `json:"started_at"`
+	EndedAt     *time.Time                `json:"ended_at"`
+	Generation  *serving.GenerationNumber `json:"generation"`
+	Snapshot    *serving.Snapshot         `json:"snapshot"`
+	Failure     *refresh.Failure          `json:"failure"`
+}
+
+// runStepsDoc is a run with what the node remembers of its progress.
+type runStepsDoc struct {
+	runDoc
+	Steps []stepDoc `json:"steps"`
+}
+
+type stepDoc struct {
+	At      time.Time  `json:"at"`
+	Phase   plan.Phase `json:"phase"`
+	Subject string     `json:"subject,omitempty"`
+	Done    bool       `json:"done"`
+	// Rows is null when the step makes none, or has not ended.
+	Rows *int64 `json:"rows"`
+}
+
+// requestRefresh is POST /v1/workspaces/{workspace}/refreshes. The run is worked on after the answer.
+func (r *routes) requestRefresh(c echo.Context) error {
+	w, err := serving.ParseWorkspace(c.Param("workspace"))
+	if err != nil {
+		return err
+	}
+	key, err := idempotencyKey(c.Request().Header)
+	if err != nil {
+		return err
+	}
+	if err := readObject(c, r.maxBody, func(_ *json.Decoder, key string) error { return unknownKey("the body", key) }); err != nil {
+		return err
+	}
+	run, err := r.refresher.Request(c.Request().Context(), w, key, r.requester())
+	if err != nil {
+		return err
+	}
+	r.worker.Wake()
+	c.Response().Header().Set(echo.HeaderLocation, fmt.Sprintf("/v1/workspaces/%s/runs/%s", w, run.ID))
+	return sendJSON(c, http.StatusAccepted, echo.MIMEApplicationJSON, r.runDoc(run))
+}
+
+// run is GET /v1/workspaces/{workspace}/runs/{run}.
+func (r *routes) run(c echo.Context) error {
+	w, err := serving.ParseWorkspace(c.Param("workspace"))
+	if err != nil {
+		return err
+	}
+	run, err := r.refresher.Run(c.Request().Context(), w, refresh.RunID(c.Param("run")))
+	if err != nil {
+		return err
+	}
+	// The steps are taken after the run: one that has ended then lacks no step that was made before its end.
+	return sendJSON(c, http.StatusOK, echo.MIMEApplicationJSON, runStepsDoc{r.runDoc(run), stepDocs(r.worker.Steps(run.ID))})
+}
+
+// idempotencyKey is the request's key, or "" when it has none.
+func idempotencyKey(h http.Header) (string, error) {
+	keys := h.Values("Idempotency-Key")
+	if len(keys) == 0 {
+		return "", nil
+	}
+	bad := len(keys) > 1 || keys[0] == "" || len(keys[0]) > maxIdempotencyKey
+	for _, b := range []byte(keys[0]) {
+		bad = bad || b < ' ' || b > '~'
+	}
+	if bad {
+		return "", fail.New(fail.Invalid, "bad_idempotency_key", "the Idempotency-Key is not one text of 1 to %d printable ASCII characters", maxIdempotencyKey)
+	}
+	return keys[0], nil
+}
+
+func (r *routes) runDoc(run refresh.Run) runDoc {
+	d := runDoc{ID: run.ID, Workspace: run.Workspace, Status: run.Status, Attempts: run.Attempts, RequestedAt: run.RequestedAt.UTC(),
+		RequestedBy: run.RequestedBy, Deployment: unlessZero(run.Deployment), Generation: unlessZero(run.Generation),
+		Snapshot: unlessZero(run.Snapshot), StartedAt: unlessZero(run.StartedAt.UTC()), EndedAt: unlessZero(run.EndedAt.UTC()),
+		Failure: unlessZero(run.Failure)}
+	if d.Failure != nil && d.Failure.Kind == fail.Internal.String() && !r.local {
+		d.Failure.Message = "the node met an internal error; look for the run's id in its log"
+	}
+	return d
+}
+
+func stepDocs(steps []app.Step) []stepDoc {
+	docs := make([]stepDoc, len(steps))
+	for i, s := range steps {
+		docs[i] = stepDoc{At: s.At.UTC(), Phase: s.Phase, Subject: s.Subject, Done: s.Done}
+		if s.Done && s.Rows >= 0 {
+			docs[i].Rows = &s.Rows
+		}
+	}
+	return docs
+}
+
+// unlessZero is nil for a zero value, which stands for what there is not yet.
+func unlessZero[T comparable](v T) *T {
+	var zero T
+	if v == zero {
+		return nil
+	}
+	return &v
+}

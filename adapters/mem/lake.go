@@ -1,0 +1,410 @@
+package mem
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"leapview/domain/fail"
+	"leapview/domain/plan"
+	"leapview/domain/project"
+	"leapview/domain/refresh"
+	"leapview/domain/serving"
+	"leapview/ports"
+)
+
+// CommitFault is what an injected failure does to the next commit of a Store.
+type CommitFault uint8
+
+const (
+	// CommitsWell is the zero value: no failure.
+	CommitsWell CommitFault = iota
+	// FailsBefore reports an error and commits nothing.
+	FailsBefore
+	// FailsAfter commits and then reports an error, as a connection does that breaks before the answer comes back.
+	FailsAfter
+	// LosesSilently commits nothing and reports success, as the engine's driver does after a cancelled statement.
+	LosesSilently
+)
+
+// StoreOptions are what a Store needs of the world around it.
+type StoreOptions struct {
+	Clock ports.Clock
+	// Disk receives one file for each table that a commit fills. A table whose file is gone cannot be read any more.
+	Disk *Disk
+	// Content gives the bytes of a staged artifact.
+	Content func(ports.Artifact) ([]byte, error)
+	// Readings bounds how many readings may be open at a time; always at least 1.
+	Readings int
+}
+
+// Store is the in-memory twin of the analytical store: a ports.Lake, ports.Reader and ports.Checker over tables whose every version is
+// kept. It outlives whoever uses it, so "closing" a node and opening another over the same Store is how a test restarts one. Its SQL
+// is described in sql.go.
+type Store struct {
+	o       StoreOptions
+	lineage string
+	// writer holds one token while no build is open.
+	writer chan struct{}
+	// readings holds one token for each reading that may still be opened.
+	readings chan struct{}
+
+	mu sync.Mutex
+	// head is the newest snapshot. Every snapshot up to it can be read.
+	head    serving.Snapshot
+	schemas map[serving.Workspace]map[string]*storedTable
+	commits []markedCommit
+	fault   CommitFault
+}
+
+// storedTable is a physical table. Its versions ascend; version 0 is empty and says when the table was created.
+type storedTable struct {
+	columns  []project.Column
+	versions []storedVersion
+}
+
+// storedVersion is a table's rows from a snapshot on; it never changes. path is its file, or empty when there are no rows.
+type storedVersion struct {
+	from serving.Snapshot
+	rows [][]value
+	path string
+}
+
+type markedCommit struct {
+	text string
+	mark refresh.Mark
+	at   serving.Snapshot
+	when time.Time
+}
+
+// NewStore makes a store that carries the init mark of this lineage.
+func NewStore(lineage string, o StoreOptions) *Store {
+	s := &Store{o: o, lineage: lineage, writer: make(chan struct{}, 1), readings: make(chan struct{}, o.Readings),
+		schemas: map[serving.Workspace]map[string]*storedTable{}}
+	s.writer <- struct{}{}
+	for range o.Readings {
+		s.readings <- struct{}{}
+	}
+	init := refresh.Mark{Kind: refresh.MarkInit, Lineage: lineage}
+	s.head = 1
+	s.commits = []markedCommit{{init.Encode(), init, s.head, o.Clock.Now()}}
+	return s
+}
+
+// FailNextCommit makes the next commit fail in this way, once.
+func (s *Store) FailNextCommit(f CommitFault) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.fault = f
+}
+
+// Begin is ports.Lake's.
+func (s *Store) Begin(ctx context.Context, workspace serving.Workspace) (ports.Build, error) {
+	if err := ended(ctx); err != nil {
+		return nil, err
+	}
+	select {
+	case <-s.writer:
+	case <-ctx.Done():
+		return nil, ended(ctx)
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.schemas[workspace] == nil {
+		s.head++
+		s.schemas[workspace] = map[string]*storedTable{}
+	}
+	return &build{store: s, workspace: workspace, staged: map[string]relation{}}, nil
+}
+
+// Find is ports.Lake's.
+func (s *Store) Find(ctx context.Context, mark refresh.Mark) (serving.Snapshot, time.Time, bool, error) {
+	if err := ended(ctx); err != nil {
+		return 0, time.Time{}, false, err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	text := mark.Encode()
+	for _, c := range s.commits {
+		if c.text == text {
+			return c.at, c.when, true, nil
+		}
+	}
+	return 0, time.Time{}, false, nil
+}
+
+// Files is ports.Lake's.
+func (s *Store) Files(ctx context.Context, scope serving.Scope) ([]string, error) {
+	if err := ended(ctx); err != nil {
+		return nil, err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var paths []string
+	for _, name := range scope.Tables {
+		_, v, err := s.tableAt(scope, name)
+		if err != nil {
+			return nil, err
+		}
+		if v.path != "" {
+			paths = append(paths, v.path)
+		}
+	}
+	slices.Sort(paths)
+	return slices.Compact(paths), nil
+}
+
+// Survey is ports.Lake's.
+func (s *Store) Survey(ctx context.Context) (ports.LakeSurvey, error) {
+	if err := ended(ctx); err != nil {
+		return ports.LakeSurvey{}, err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	survey := ports.LakeSurvey{Lineage: s.lineage}
+	for _, c := range s.commits {
+		survey.HighestFence = max(survey.HighestFence, c.mark.Fence)
+	}
+	for n := range s.head + 1 {
+		survey.Snapshots = append(survey.Snapshots, n)
+	}
+	return survey, nil
+}
+
+// tableAt is a physical table and its version at the scope's snapshot. The caller holds mu.
+func (s *Store) tableAt(scope serving.Scope, name string) (*storedTable, storedVersion, error) {
+	var none storedVersion
+	if scope.Snapshot < 1 || scope.Snapshot > s.head {
+		return nil, none, fail.New(fail.Missing, "snapshot_missing", "the lake has no snapshot %d", scope.Snapshot)
+	}
+	t := s.schemas[scope.Workspace][name]
+	if t == nil || t.versions[0].from > scope.Snapshot {
+		return nil, none, fail.New(fail.Missing, "unknown_table", "workspace %q has no table %q at snapshot %d", scope.Workspace, name, scope.Snapshot)
+	}
+	v := t.versions[0]
+	for _, next := range t.versions[1:] {
+		if next.from <= scope.Snapshot {
+			v = next
+		}
+	}
+	return t, v, nil
+}
+
+// rowsAt are a table's rows at the scope's snapshot, which must still have their file.
+func (s *Store) rowsAt(scope serving.Scope, name string) ([][]value, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	_, v, err := s.tableAt(scope, name)
+	if err != nil {
+		return nil, err
+	}
+	if v.path != "" {
+		if _, found := s.o.Disk.Read(v.path); !found {
+			return nil, fail.New(fail.Corrupt, "data_file_missing", "data file %q of table %q is gone", v.path, name)
+		}
+	}
+	return v.rows, nil
+}
+
+// ended is the canceled error of a context that has ended, or nil.
+func ended(ctx context.Context) error {
+	if ctx.Err() == nil {
+		return nil
+	}
+	return fail.New(fail.Canceled, "canceled", "the caller went away or its deadline passed").Because(context.Cause(ctx))
+}
+
+// relation is rows with their columns.
+type relation struct {
+	columns []project.Column
+	rows    [][]value
+}
+
+// build is the store's ports.Build.
+type build struct {
+	store     *Store
+	workspace serving.Workspace
+	staged    map[string]relation
+	closed    bool
+}
+
+// usable refuses a build that was closed and a context that has ended.
+func (b *build) usable(ctx context.Context) error {
+	if b.closed {
+		return fail.New(fail.Internal, "build_closed", "the build was used after it was closed")
+	}
+	return ended(ctx)
+}
+
+// Stage is ports.Build's.
+func (b *build) Stage(ctx context.Context, source project.Source, artifacts []ports.Artifact) (int64, error) {
+	if err := b.usable(ctx); err != nil {
+		return 0, err
+	}
+	if problems := unsupportedSource(source); len(problems) > 0 {
+		return 0, problems
+	}
+	staged := relation{columns: source.Columns}
+	for _, a := range artifacts {
+		if err := ended(ctx); err != nil {
+			return 0, err
+		}
+		content, err := b.store.o.Content(a)
+		if err != nil {
+			return 0, err
+		}
+		rows, err := readCSV(source, a.Name, content)
+		if err != nil {
+			return 0, err
+		}
+		staged.rows = append(staged.rows, rows...)
+	}
+	b.staged[source.Name] = staged
+	return int64(len(staged.rows)), nil
+}
+
+// Create is ports.Build's.
+func (b *build) Create(ctx context.Context, model plan.Model) error {
+	if err := b.usable(ctx); err != nil {
+		return err
+	}
+	for _, c := range model.Columns {
+		if !supported(c.Type) {
+			return project.Problems{{At: model.Statement.At, Message: fmt.Sprintf("the in-memory store does not have the type %s of column %q", c.Type, c.Name)}}
+		}
+	}
+	s := b.store
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if t := s.schemas[b.workspace][model.Table]; t != nil {
+		if !sameColumns(t.columns, model.Columns) {
+			return fail.New(fail.Corrupt, "table_columns_differ", "table %q exists with other columns than model %q has", model.Table, model.Name)
+		}
+		return nil
+	}
+	s.head++
+	s.schemas[b.workspace][model.Table] = &storedTable{columns: model.Columns, versions: []storedVersion{{from: s.head}}}
+	return nil
+}
+
+func sameColumns(a, b []project.Column) bool {
+	return slices.EqualFunc(a, b, func(x, y project.Column) bool { return x.Name == y.Name && x.Type == y.Type })
+}
+
+// Commit is ports.Build's.
+func (b *build) Commit(ctx context.Context, models []plan.Model, mark refresh.Mark, progress func(plan.Progress)) error {
+	if err := b.usable(ctx); err != nil {
+		return err
+	}
+	built := map[string]relation{}
+	for _, m := range models {
+		progress(plan.Progress{Phase: plan.PhaseBuild, Subject: m.Name})
+		r, err := b.model(m, built)
+		if err != nil {
+			return err
+		}
+		built[m.Name] = r
+		progress(plan.Progress{Phase: plan.PhaseBuild, Subject: m.Name, Done: true, Rows: int64(len(r.rows))})
+		if err := ended(ctx); err != nil {
+			return err
+		}
+	}
+
+	s := b.store
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	fault := s.fault
+	s.fault = CommitsWell
+	switch fault {
+	case FailsBefore:
+		return fail.New(fail.Internal, "commit_failed", "the commit failed, as a test asked")
+	case LosesSilently:
+		return nil
+	case CommitsWell, FailsAfter:
+	}
+	for _, c := range s.commits {
+		if c.text == mark.Encode() {
+			return fail.New(fail.Conflict, "mark_committed", "%s has committed already, as snapshot %d", mark, c.at)
+		}
+	}
+	for _, m := range models {
+		t := s.schemas[b.workspace][m.Table]
+		if t == nil || !sameColumns(t.columns, m.Columns) {
+			return fail.New(fail.Internal, "table_not_created", "table %q of model %q was not created before the commit", m.Table, m.Name)
+		}
+	}
+	at := s.head + 1
+	for _, m := range models {
+		v := storedVersion{from: at, rows: built[m.Name].rows}
+		if len(v.rows) > 0 {
+			v.path = fmt.Sprintf("%s/%s/%06d.json", b.workspace, m.Table, at)
+			content, err := json.Marshal(v.rows)
+			if err != nil {
+				return fail.New(fail.Internal, "rows_not_written", "the rows of model %q cannot be written", m.Name).Because(err)
+			}
+			s.o.Disk.Write(v.path, content)
+		}
+		t := s.schemas[b.workspace][m.Table]
+		t.versions = append(t.versions, v)
+	}
+	s.head = at
+	s.commits = append(s.commits, markedCommit{mark.Encode(), mark, at, s.o.Clock.Now()})
+	if fault == FailsAfter {
+		return fail.New(fail.UnknownOutcome, "commit_unknown", "the commit's outcome is not known, as a test asked")
+	}
+	return nil
+}
+
+// model computes a model's rows, cast to its columns, from what was staged and what was built before it.
+func (b *build) model(m plan.Model, built map[string]relation) (relation, error) {
+	parsed, bad := parse(m.Statement.SQL)
+	if bad != nil {
+		return relation{}, project.Problems{bad.problem(m.Statement)}
+	}
+	in, found := built[parsed.from.text]
+	if !found {
+		in, found = b.staged[parsed.from.text]
+	}
+	if !found {
+		bad := refuse(parsed.from.offset, "model %q reads %q, which was neither staged nor built", m.Name, parsed.from.text)
+		return relation{}, project.Problems{bad.problem(m.Statement)}
+	}
+	q, bad := bind(parsed, in.columns, nil)
+	if bad != nil {
+		return relation{}, project.Problems{bad.problem(m.Statement)}
+	}
+	if !slices.EqualFunc(q.columns, m.Columns, func(x, y project.Column) bool { return x.Name == y.Name && castable(x.Type, y.Type) }) {
+		return relation{}, fail.New(fail.Internal, "columns_differ", "the statement of model %q does not give the columns it was compiled to", m.Name)
+	}
+	rows, err := q.run(in.rows, nil)
+	if err != nil {
+		return relation{}, modelProblem(m, "model %q: %v", m.Name, err)
+	}
+	out := relation{columns: m.Columns, rows: make([][]value, len(rows))}
+	for i, row := range rows {
+		out.rows[i] = make([]value, len(row))
+		for j, v := range row {
+			if out.rows[i][j], err = cast(v, m.Columns[j].Type); err != nil {
+				return relation{}, modelProblem(m, "model %q, column %q: %v", m.Name, m.Columns[j].Name, err)
+			}
+		}
+	}
+	return out, nil
+}
+
+func modelProblem(m plan.Model, format string, args ...any) project.Problems {
+	return project.Problems{{At: m.Statement.At, Message: fmt.Sprintf(format, args...)}}
+}
+
+// Close is ports.Build's.
+func (b *build) Close() error {
+	if !b.closed {
+		b.closed = true
+		b.staged = nil
+		b.store.writer <- struct{}{}
+	}
+	return nil
+}

@@ -1,0 +1,226 @@
+package mem
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"slices"
+
+	"leapview/domain/fail"
+	"leapview/domain/plan"
+	"leapview/domain/project"
+	"leapview/domain/refresh"
+	"leapview/domain/serving"
+	"leapview/ports"
+)
+
+var (
+	_ ports.Lake    = (*Store)(nil)
+	_ ports.Reader  = (*Store)(nil)
+	_ ports.Checker = (*Store)(nil)
+)
+
+// query is the store's ports.Query.
+type query struct {
+	scope serving.Scope
+	// table is the physical table that the statement reads.
+	table string
+	bound *bound
+}
+
+// Columns is ports.Query's.
+func (q *query) Columns() []serving.Column {
+	out := make([]serving.Column, len(q.bound.columns))
+	for i, c := range q.bound.columns {
+		out[i] = serving.Column{Name: c.Name, Type: string(c.Type)}
+	}
+	return out
+}
+
+// Prepare is ports.Reader's.
+func (s *Store) Prepare(ctx context.Context, scope serving.Scope, statement project.Statement, params []project.Param) (ports.Query, error) {
+	if err := ended(ctx); err != nil {
+		return nil, err
+	}
+	parsed, bad := parse(statement.SQL)
+	if bad != nil {
+		return nil, project.Problems{bad.problem(statement)}
+	}
+	name, found := scope.Tables[parsed.from.text]
+	if !found {
+		known := make([]string, 0, len(scope.Tables))
+		for m := range scope.Tables {
+			known = append(known, m)
+		}
+		slices.Sort(known)
+		bad := refuse(parsed.from.offset, "%q is not a model of workspace %q", parsed.from.text, scope.Workspace)
+		bad.fix = project.Suggest(parsed.from.text, known)
+		return nil, project.Problems{bad.problem(statement)}
+	}
+	s.mu.Lock()
+	t, _, err := s.tableAt(scope, name)
+	s.mu.Unlock()
+	if err != nil {
+		return nil, err
+	}
+	b, bad := bind(parsed, t.columns, params)
+	if bad != nil {
+		return nil, project.Problems{bad.problem(statement)}
+	}
+	if problems := b.unused(params); len(problems) > 0 {
+		return nil, problems
+	}
+	return &query{scope, name, b}, nil
+}
+
+// Open is ports.Reader's.
+func (s *Store) Open(ctx context.Context) (ports.Reading, error) {
+	if err := ended(ctx); err != nil {
+		return nil, err
+	}
+	select {
+	case <-s.readings:
+	default:
+		return nil, fail.New(fail.Internal, "too_many_readings", "%d readings are open, and no more may be (limit connections = %d)", s.o.Readings, s.o.Readings)
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return &reading{store: s, head: s.head}, nil
+}
+
+// reading is the store's ports.Reading. head is the newest snapshot that its transaction sees.
+type reading struct {
+	store  *Store
+	head   serving.Snapshot
+	broken bool
+	closed bool
+}
+
+// Answer is ports.Reading's.
+func (r *reading) Answer(ctx context.Context, q ports.Query, args serving.Args, limits serving.Limits) (serving.Answer, error) {
+	if r.closed || r.broken {
+		return serving.Answer{}, fail.New(fail.Internal, "reading_closed", "the reading was used after it was closed or had failed")
+	}
+	a, err := r.answer(ctx, q, args, limits)
+	r.broken = err != nil
+	return a, err
+}
+
+func (r *reading) answer(ctx context.Context, q ports.Query, args serving.Args, limits serving.Limits) (serving.Answer, error) {
+	var a serving.Answer
+	if err := ended(ctx); err != nil {
+		return a, err
+	}
+	mine, ok := q.(*query)
+	if !ok {
+		return a, fail.New(fail.Internal, "foreign_query", "the query was prepared by another store")
+	}
+	if limits.Rows < 1 || limits.Bytes < 1 {
+		return a, fail.New(fail.Internal, "bad_limits", "an answer needs limits of at least one row and one byte, not %d and %d", limits.Rows, limits.Bytes)
+	}
+	for _, f := range mine.bound.filters {
+		if _, given := args[f.param]; f.param != "" && !given {
+			return a, fail.New(fail.Internal, "unbound_parameter", "the parameter %q was given no value", f.param)
+		}
+	}
+	if mine.scope.Snapshot > r.head {
+		return a, fail.New(fail.Missing, "snapshot_missing", "snapshot %d was committed after this reading began at snapshot %d", mine.scope.Snapshot, r.head)
+	}
+	in, err := r.store.rowsAt(mine.scope, mine.table)
+	if err != nil {
+		return a, err
+	}
+	rows, err := mine.bound.run(in, args)
+	if err != nil {
+		return a, fail.New(fail.Invalid, "query_failed", "the query failed").Because(err)
+	}
+	var out bytes.Buffer
+	out.WriteByte('[')
+	for _, row := range rows {
+		line := encodeRow(row)
+		if a.Count > 0 {
+			line = append([]byte(","), line...)
+		}
+		// One byte is for the bracket that closes the answer.
+		switch {
+		case a.Count >= limits.Rows:
+			a.Truncated, a.TruncationReason = true, "row_limit"
+		case out.Len()+len(line)+1 > limits.Bytes:
+			a.Truncated, a.TruncationReason = true, "byte_limit"
+		}
+		if a.Truncated {
+			break
+		}
+		out.Write(line)
+		a.Count++
+	}
+	out.WriteByte(']')
+	a.Columns, a.Rows = mine.Columns(), out.Bytes()
+	return a, nil
+}
+
+// Close is ports.Reading's.
+func (r *reading) Close() error {
+	if !r.closed {
+		r.closed = true
+		r.store.readings <- struct{}{}
+	}
+	return nil
+}
+
+// Check is ports.Checker's.
+func (s *Store) Check(ctx context.Context, scope serving.Scope, model plan.Model, check project.Check) (refresh.CheckResult, error) {
+	result := refresh.CheckResult{Model: model.Name, Check: check.String(), At: check.At}
+	if err := ended(ctx); err != nil {
+		return result, err
+	}
+	rows, err := s.rowsAt(scope, model.Table)
+	if err != nil {
+		return result, err
+	}
+	at := make([]int, len(check.Columns))
+	for i, name := range check.Columns {
+		at[i] = slices.IndexFunc(model.Columns, func(c project.Column) bool { return c.Name == name })
+		if at[i] < 0 {
+			return result, fail.New(fail.Internal, "unknown_check_column", "check %s names column %q, which model %q does not have", check, name, model.Name)
+		}
+	}
+	switch check.Kind {
+	case project.NotNull:
+		missing := 0
+		for _, row := range rows {
+			if slices.ContainsFunc(at, func(i int) bool { return row[i] == nil }) {
+				missing++
+			}
+		}
+		result.OK = missing == 0
+		result.Detail = fmt.Sprintf("%d of %d rows have a NULL", missing, len(rows))
+	case project.Unique:
+		seen := map[string]int{}
+		for _, row := range rows {
+			key := make([]value, len(at))
+			for i, j := range at {
+				key[i] = row[j]
+			}
+			// SQL's UNIQUE never counts a key that holds a NULL as a repetition.
+			if !slices.Contains(key, nil) {
+				seen[string(encodeRow(key))]++
+			}
+		}
+		repeated := 0
+		for _, n := range seen {
+			if n > 1 {
+				repeated++
+			}
+		}
+		result.OK = repeated == 0
+		result.Detail = fmt.Sprintf("%d keys occur more than once in %d rows", repeated, len(rows))
+	case project.RowCount:
+		n := int64(len(rows))
+		result.OK = (check.Min == nil || n >= *check.Min) && (check.Max == nil || n <= *check.Max)
+		result.Detail = fmt.Sprintf("the table has %d rows", n)
+	default:
+		return result, fail.New(fail.Internal, "unknown_check", "there is no check %q", check.Kind)
+	}
+	return result, nil
+}

@@ -1,0 +1,27 @@
+// Package system owns what only the machine can give: the time and randomness.
+//
+// Invariant: times are in UTC, and ids come from the kernel's randomness, never from a clock or a counter. It does not know what
+// they are used for.
+package system
+
+import (
+	"crypto/rand"
+	"strings"
+	"time"
+)
+
+// Clock is the machine's clock.
+type Clock struct{}
+
+// Now is the current time in UTC.
+func (Clock) Now() time.Time { return time.Now().UTC() }
+
+// Identity makes ids from the kernel's randomness.
+type Identity struct{}
+
+// NewID gives 26 lower-case letters and digits, 130 bits of randomness in base 32.
+func (Identity) NewID() string {
+	id := rand.Text()
+	// The library promises at least 128 bits and so may give a longer text one day; our ids are stored with this length.
+	return strings.ToLower(id[:26])
+}

@@ -1,0 +1,63 @@
+package app
+
+import (
+	"context"
+	"log/slog"
+
+	"leapview/domain/project"
+	"leapview/domain/refresh"
+	"leapview/domain/serving"
+	"leapview/ports"
+)
+
+// Deployer accepts project bundles.
+type Deployer struct {
+	control  ports.Control
+	bundles  ports.Bundles
+	releases *Releases
+	clock    ports.Clock
+	log      *slog.Logger
+}
+
+// NewDeployer wires the ports that deploying needs.
+func NewDeployer(control ports.Control, bundles ports.Bundles, releases *Releases, clock ports.Clock, log *slog.Logger) *Deployer {
+	return &Deployer{control, bundles, releases, clock, log}
+}
+
+// Deployed is what a deploy did.
+type Deployed struct {
+	Workspace  serving.Workspace
+	Deployment refresh.Deployment
+	Models     int
+	Endpoints  int
+}
+
+// Deploy compiles the bundle, keeps it, and makes it the release that the workspace's refreshes compile against. sourceRoot is the
+// absolute directory of the sources. A bundle with problems changes nothing. The active snapshot and its endpoints stay until a
+// refresh activates another.
+func (d *Deployer) Deploy(ctx context.Context, bundle []byte, sourceRoot, by string) (Deployed, error) {
+	id := project.DigestOf(bundle)
+	rel, err := d.releases.compile(ctx, id, bundle)
+	if err != nil {
+		return Deployed{}, err
+	}
+	w, err := serving.ParseWorkspace(rel.Project.Name)
+	if err != nil {
+		return Deployed{}, err
+	}
+	if _, err := d.bundles.Put(ctx, bundle); err != nil {
+		return Deployed{}, err
+	}
+	out := Deployed{Workspace: w, Models: len(rel.Models), Endpoints: len(rel.Endpoints)}
+	now := d.clock.Now()
+	err = d.control.Update(ctx, refresh.Scope{Workspace: w}, func(s refresh.State) ([]refresh.Event, error) {
+		deployment, events, err := s.Deploy(id, int64(len(bundle)), sourceRoot, now, by)
+		out.Deployment = deployment
+		return events, err
+	})
+	if err != nil {
+		return Deployed{}, err
+	}
+	d.log.InfoContext(ctx, "deployed", "workspace", w, "release", id.Short(), "deployment", out.Deployment.Number)
+	return out, nil
+}

@@ -1,0 +1,317 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"leapview/domain/fail"
+	"leapview/domain/plan"
+	"leapview/domain/project"
+	"leapview/domain/refresh"
+	"leapview/domain/serving"
+	"leapview/ports"
+)
+
+// Boot is the random id of this process's turn at the data directory; claims and leases carry it.
+type Boot string
+
+// ErrStopping is the cause of a work context that ends because the node stops: the run then stays claimed, and the next start
+// settles it, instead of being recorded as canceled by its requester.
+var ErrStopping = errors.New("the node is stopping")
+
+// settleTime bounds the work that must be done after a lake commit even though its requester has left.
+const settleTime = 30 * time.Minute
+
+// Refresher runs refreshes.
+type Refresher struct {
+	control   ports.Control
+	watermark ports.Watermark
+	sources   ports.Sources
+	lake      ports.Lake
+	files     ports.DataFiles
+	reader    ports.Reader
+	checker   ports.Checker
+	releases  *Releases
+	gens      *Generations
+	clock     ports.Clock
+	identity  ports.Identity
+	boot      Boot
+	log       *slog.Logger
+}
+
+// NewRefresher wires the ports that refreshing needs.
+func NewRefresher(control ports.Control, watermark ports.Watermark, sources ports.Sources, lake ports.Lake, files ports.DataFiles,
+	reader ports.Reader, checker ports.Checker, releases *Releases, gens *Generations, clock ports.Clock, identity ports.Identity,
+	boot Boot, log *slog.Logger) *Refresher {
+	return &Refresher{control, watermark, sources, lake, files, reader, checker, releases, gens, clock, identity, boot, log}
+}
+
+// Request records a run. The same idempotency key gives the run that was requested with it before.
+func (r *Refresher) Request(ctx context.Context, w serving.Workspace, key, by string) (refresh.Run, error) {
+	var run refresh.Run
+	id, now := refresh.RunID(r.identity.NewID()), r.clock.Now()
+	err := r.control.Update(ctx, refresh.Scope{Workspace: w, IdempotencyKey: key}, func(s refresh.State) ([]refresh.Event, error) {
+		var events []refresh.Event
+		var err error
+		run, events, err = s.Request(id, key, now, by)
+		return events, err
+	})
+	return run, err
+}
+
+// Run is the run's durable state.
+func (r *Refresher) Run(ctx context.Context, w serving.Workspace, id refresh.RunID) (refresh.Run, error) {
+	s, err := r.control.Load(ctx, refresh.Scope{Workspace: w, Run: id})
+	if err != nil {
+		return refresh.Run{}, err
+	}
+	if s.Run == nil {
+		return refresh.Run{}, fail.New(fail.Missing, "unknown_run", "workspace %q has no run %q", w, id)
+	}
+	return *s.Run, nil
+}
+
+// Work carries one queued run through the whole protocol and publishes what it activated. On an error the run is settled as
+// failed or canceled and the active snapshot is what it was; only when ctx ended with ErrStopping does it stay claimed.
+func (r *Refresher) Work(ctx context.Context, w serving.Workspace, id refresh.RunID, report func(plan.Progress)) (serving.Pointer, error) {
+	p, err := r.refresh(ctx, w, id, report)
+	if err == nil {
+		return p, nil
+	}
+	if errors.Is(context.Cause(ctx), ErrStopping) {
+		return serving.Pointer{}, err
+	}
+	status := refresh.Failed
+	if fail.KindOf(err) == fail.Canceled {
+		status = refresh.Canceled
+	}
+	settle, cancel := context.WithTimeout(context.WithoutCancel(ctx), settleTime)
+	defer cancel()
+	failure := refresh.Failure{Kind: fail.KindOf(err).String(), Code: fail.CodeOf(err), Message: err.Error()}
+	now := r.clock.Now()
+	settled := r.control.Update(settle, refresh.Scope{Workspace: w, Run: id}, func(s refresh.State) ([]refresh.Event, error) {
+		return s.Fail(status, failure, now)
+	})
+	r.log.ErrorContext(ctx, "refresh failed", "workspace", w, "run", id, "code", failure.Code, "error", err)
+	return serving.Pointer{}, errors.Join(err, settled)
+}
+
+// refresh is steps 1 to 7 of the protocol (ARCHITECTURE.md, The refresh protocol). The order is the design.
+func (r *Refresher) refresh(ctx context.Context, w serving.Workspace, id refresh.RunID, report func(plan.Progress)) (serving.Pointer, error) {
+	var none serving.Pointer
+	scope := refresh.Scope{Workspace: w, Run: id}
+
+	// The deployed release is compiled before the attempt begins, so that the mark can name its plan.
+	state, err := r.control.Load(ctx, scope)
+	if err != nil {
+		return none, err
+	}
+	rel, err := r.releases.load(ctx, state.Deployment.Release)
+	if err != nil {
+		return none, err
+	}
+
+	// 1. The attempt takes the next fence on the workspace row. From here it protects whatever snapshot carries its mark.
+	var begun refresh.Begun
+	var deployment refresh.Deployment
+	now := r.clock.Now()
+	if err := r.control.Update(ctx, scope, func(s refresh.State) ([]refresh.Event, error) {
+		var events []refresh.Event
+		var err error
+		deployment = s.Deployment
+		begun, events, err = s.Begin(string(r.boot), rel.ID, rel.Digest(), now)
+		return events, err
+	}); err != nil {
+		return none, err
+	}
+	mark := begun.Mark()
+	log := r.log.With("workspace", w, "run", id, "fence", mark.Fence)
+	log.InfoContext(ctx, "attempt began", "attempt", mark.Attempt, "release", rel.ID.Short())
+	// The fence is on disk outside the control plane before anything is done under it, so that a control plane that went back in
+	// time is noticed.
+	if err := r.watermark.Raise(ctx, mark.Fence); err != nil {
+		return none, err
+	}
+
+	// 2. Finalized source files are copied and digested; the engine reads the copies into tables that only this build sees.
+	defer func() {
+		if err := r.sources.Release(context.WithoutCancel(ctx), id); err != nil {
+			log.WarnContext(ctx, "staged files were not removed", "error", err)
+		}
+	}()
+	artifacts := map[string][]ports.Artifact{}
+	for _, s := range rel.Project.Sources {
+		report(plan.Progress{Phase: plan.PhaseAcquire, Subject: s.Name})
+		a, err := r.sources.Acquire(ctx, id, deployment.SourceRoot, s)
+		if err != nil {
+			return none, err
+		}
+		artifacts[s.Name] = a
+		report(plan.Progress{Phase: plan.PhaseAcquire, Subject: s.Name, Done: true, Rows: -1})
+	}
+	build, err := r.lake.Begin(ctx, w)
+	if err != nil {
+		return none, err
+	}
+	// Only the first Close acts; this one is for the ways out before the commit.
+	defer func() {
+		if err := build.Close(); err != nil {
+			log.WarnContext(ctx, "build was not closed cleanly", "error", err)
+		}
+	}()
+	for _, s := range rel.Project.Sources {
+		report(plan.Progress{Phase: plan.PhaseStage, Subject: s.Name})
+		rows, err := build.Stage(ctx, s, artifacts[s.Name])
+		if err != nil {
+			return none, err
+		}
+		report(plan.Progress{Phase: plan.PhaseStage, Subject: s.Name, Done: true, Rows: rows})
+	}
+
+	// 3. Missing tables are recorded, then created empty in commits of their own, since a schema change inside the data
+	// transaction is not safe beside readers. Then one transaction writes all rows and the mark.
+	for _, m := range rel.Models {
+		now := r.clock.Now()
+		if err := r.control.Update(ctx, scope, func(s refresh.State) ([]refresh.Event, error) {
+			return s.RecordTable(begun, m.Name, m.Table, now)
+		}); err != nil {
+			return none, err
+		}
+		if err := build.Create(ctx, m); err != nil {
+			return none, err
+		}
+	}
+	report(plan.Progress{Phase: plan.PhaseCreate, Done: true, Rows: -1})
+	commitErr := build.Commit(ctx, rel.Models, mark, report)
+
+	// From here on the work outlives its requester: there may be a commit that only we know of.
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), settleTime)
+	defer cancel()
+	if err := build.Close(); err != nil {
+		log.WarnContext(ctx, "build was not closed cleanly", "error", err)
+	}
+
+	// 4. The mark read back is the proof of the commit; what Commit said is not. Then the candidate is recorded, its files are
+	// made durable, and their sizes and digests are recorded.
+	at, builtAt, found, err := r.lake.Find(ctx, mark)
+	if err != nil {
+		return none, errors.Join(err, commitErr)
+	}
+	if !found {
+		if commitErr == nil {
+			commitErr = fail.New(fail.Internal, "commit_lost", "the lake has no commit of %s although the engine reported one", mark)
+		}
+		return none, commitErr
+	}
+	if commitErr != nil {
+		log.WarnContext(ctx, "commit reported an error but its mark is in the lake", "error", commitErr)
+	}
+	committed, err := begun.Proved(mark, at)
+	if err != nil {
+		return none, err
+	}
+	if err := r.record(ctx, scope, func(s refresh.State, now time.Time) ([]refresh.Event, error) { return s.RecordCommit(committed, now) }); err != nil {
+		return none, err
+	}
+	report(plan.Progress{Phase: plan.PhaseCommit, Done: true, Rows: -1})
+	candidate := serving.Scope{Workspace: w, Snapshot: at, Tables: rel.Tables()}
+	paths, err := r.lake.Files(ctx, candidate)
+	if err != nil {
+		return none, err
+	}
+	sealed, err := r.files.Seal(ctx, paths)
+	if err != nil {
+		return none, err
+	}
+	durable, err := committed.Synced(sealed)
+	if err != nil {
+		return none, err
+	}
+	if err := r.record(ctx, scope, func(s refresh.State, now time.Time) ([]refresh.Event, error) { return s.RecordSync(durable, now) }); err != nil {
+		return none, err
+	}
+	report(plan.Progress{Phase: plan.PhaseSync, Done: true, Rows: -1})
+
+	// 5. The candidate is judged by queries pinned to it.
+	results, err := r.judge(ctx, candidate, rel, report)
+	if err != nil {
+		return none, err
+	}
+	validated, err := durable.Judged(results)
+	if err != nil {
+		return none, err
+	}
+	if err := r.record(ctx, scope, func(s refresh.State, now time.Time) ([]refresh.Event, error) {
+		return s.RecordValidation(validated, now)
+	}); err != nil {
+		return none, err
+	}
+
+	// The next generation is prepared and warmed before the pointer moves: nothing that can fail stands between 6 and 7.
+	next, err := r.releases.prepare(ctx, w, mark.Lineage, rel, serving.Pointer{Snapshot: at, Tables: rel.Tables()})
+	if err != nil {
+		return none, err
+	}
+	if err := r.releases.warm(ctx, next); err != nil {
+		return none, err
+	}
+
+	// 6. The pointer moves in one transaction that checks the fence, the candidate's state and the pointer it was built over.
+	if err := r.record(ctx, scope, func(s refresh.State, now time.Time) ([]refresh.Event, error) {
+		var events []refresh.Event
+		var err error
+		next.Pointer, events, err = s.Activate(validated, rel.Tables(), string(r.boot), builtAt, now)
+		return events, err
+	}); err != nil {
+		return none, err
+	}
+
+	// 7. One swap.
+	r.gens.Publish(next)
+	report(plan.Progress{Phase: plan.PhaseActivate, Done: true, Rows: -1})
+	log.InfoContext(ctx, "activated", "generation", next.Pointer.Generation, "snapshot", at)
+	return next.Pointer, nil
+}
+
+func (r *Refresher) record(ctx context.Context, scope refresh.Scope, decide func(refresh.State, time.Time) ([]refresh.Event, error)) error {
+	now := r.clock.Now()
+	return r.control.Update(ctx, scope, func(s refresh.State) ([]refresh.Event, error) { return decide(s, now) })
+}
+
+// judge proves that each table has its compiled columns at the candidate's snapshot, and runs every declared check there.
+func (r *Refresher) judge(ctx context.Context, scope serving.Scope, rel plan.Release, report func(plan.Progress)) ([]refresh.CheckResult, error) {
+	var results []refresh.CheckResult
+	for _, m := range rel.Models {
+		report(plan.Progress{Phase: plan.PhaseValidate, Subject: m.Name})
+		q, err := r.reader.Prepare(ctx, scope, project.Statement{SQL: fmt.Sprintf("SELECT * FROM %q", m.Name), At: m.Statement.At}, nil)
+		if err != nil {
+			return nil, err
+		}
+		if err := sameColumns(m, q.Columns()); err != nil {
+			return nil, err
+		}
+		for _, c := range m.Checks {
+			res, err := r.checker.Check(ctx, scope, m, c)
+			if err != nil {
+				return nil, err
+			}
+			results = append(results, res)
+		}
+		report(plan.Progress{Phase: plan.PhaseValidate, Subject: m.Name, Done: true, Rows: -1})
+	}
+	return results, nil
+}
+
+func sameColumns(m plan.Model, got []serving.Column) error {
+	same := len(got) == len(m.Columns)
+	for i := 0; same && i < len(got); i++ {
+		same = got[i].Name == m.Columns[i].Name && got[i].Type == string(m.Columns[i].Type)
+	}
+	if !same {
+		return fail.New(fail.Corrupt, "columns_differ", "table %q of model %q has columns %v in the lake, compiled were %v", m.Table, m.Name, got, m.Columns)
+	}
+	return nil
+}

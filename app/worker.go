@@ -1,0 +1,157 @@
+package app
+
+import (
+	"context"
+	"log/slog"
+	"sync"
+	"time"
+
+	"leapview/domain/fail"
+	"leapview/domain/plan"
+	"leapview/domain/refresh"
+	"leapview/domain/serving"
+	"leapview/ports"
+)
+
+// keptLogs is how many runs' progress is remembered, the newest ones.
+const keptLogs = 16
+
+// keptSteps is how many steps of a run's progress are remembered, the newest ones.
+const keptSteps = 2000
+
+// Step is a progress report with the time it was made.
+type Step struct {
+	At time.Time
+	plan.Progress
+}
+
+// Worker works queued runs one after another, oldest first, and releases generations that nobody reads any more. It remembers the
+// newest runs' progress in memory only.
+type Worker struct {
+	control   ports.Control
+	refresher *Refresher
+	gens      *Generations
+	clock     ports.Clock
+	boot      Boot
+	log       *slog.Logger
+
+	wake chan struct{}
+
+	mu sync.Mutex
+	// steps and order are guarded by mu; order lists the runs in steps, oldest first.
+	steps map[refresh.RunID][]Step
+	order []refresh.RunID
+}
+
+// NewWorker wires the ports that working needs.
+func NewWorker(control ports.Control, refresher *Refresher, gens *Generations, clock ports.Clock, boot Boot, log *slog.Logger) *Worker {
+	return &Worker{control: control, refresher: refresher, gens: gens, clock: clock, boot: boot, log: log,
+		wake: make(chan struct{}, 1), steps: map[refresh.RunID][]Step{}}
+}
+
+// Wake tells the worker that a run waits. It never blocks.
+func (w *Worker) Wake() {
+	select {
+	case w.wake <- struct{}{}:
+	default:
+	}
+}
+
+// Loop works until ctx ends. The run at work then ends too; when ctx's cause is ErrStopping it stays claimed for the next start.
+func (w *Worker) Loop(ctx context.Context) {
+	for {
+		if err := w.drain(ctx); err != nil && ctx.Err() == nil {
+			w.log.ErrorContext(ctx, "queued runs could not be worked", "error", err)
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-w.wake:
+		case <-w.gens.Retirements():
+		}
+	}
+}
+
+// drain retires what can be retired and works every queued run of every workspace.
+func (w *Worker) drain(ctx context.Context) error {
+	for {
+		w.Retire(ctx)
+		workspaces, err := w.control.Workspaces(ctx)
+		if err != nil {
+			return err
+		}
+		worked := false
+		for _, name := range workspaces {
+			s, err := w.control.Load(ctx, refresh.Scope{Workspace: name})
+			if err != nil {
+				return err
+			}
+			for _, run := range s.Live {
+				if run.Status != refresh.Queued {
+					continue
+				}
+				worked = true
+				// The run's failure is recorded with the run and logged there. A run that could not even be settled stays live,
+				// so trying it again at once would spin.
+				if _, err := w.WorkOne(ctx, name, run.ID, func(plan.Progress) {}); err != nil && fail.KindOf(err) == fail.Busy {
+					return err
+				}
+				if ctx.Err() != nil {
+					return ctx.Err()
+				}
+				break
+			}
+		}
+		if !worked {
+			return nil
+		}
+	}
+}
+
+// WorkOne works one queued run now, remembering its progress and passing it on.
+func (w *Worker) WorkOne(ctx context.Context, name serving.Workspace, id refresh.RunID, report func(plan.Progress)) (serving.Pointer, error) {
+	return w.refresher.Work(ctx, name, id, func(p plan.Progress) {
+		w.remember(id, p)
+		report(p)
+	})
+}
+
+func (w *Worker) remember(id refresh.RunID, p plan.Progress) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if _, known := w.steps[id]; !known {
+		w.order = append(w.order, id)
+		if len(w.order) > keptLogs {
+			delete(w.steps, w.order[0])
+			w.order = w.order[1:]
+		}
+	}
+	steps := append(w.steps[id], Step{w.clock.Now(), p})
+	if len(steps) > keptSteps {
+		steps = steps[len(steps)-keptSteps:]
+	}
+	w.steps[id] = steps
+}
+
+// Steps is the remembered progress of a run; empty when it is not remembered.
+func (w *Worker) Steps(id refresh.RunID) []Step {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return append([]Step(nil), w.steps[id]...)
+}
+
+// Retire ends the durable leases of generations that nobody reads any more. One that cannot be ended now is ended at the next
+// start.
+func (w *Worker) Retire(ctx context.Context) {
+	for _, g := range w.gens.TakeRetired() {
+		now := w.clock.Now()
+		err := w.control.Update(ctx, refresh.Scope{Workspace: g.Workspace}, func(refresh.State) ([]refresh.Event, error) {
+			return []refresh.Event{refresh.GenerationRetired{Generation: g.Pointer.Generation, Owner: string(w.boot), At: now}}, nil
+		})
+		if err != nil {
+			w.log.WarnContext(ctx, "generation was not retired", "workspace", g.Workspace, "generation", g.Pointer.Generation, "error", err)
+			continue
+		}
+		w.log.InfoContext(ctx, "generation retired", "workspace", g.Workspace, "generation", g.Pointer.Generation)
+	}
+}

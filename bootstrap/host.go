@@ -1,0 +1,194 @@
+package bootstrap
+
+import (
+	"context"
+	"errors"
+	"io"
+	"log/slog"
+	"net"
+	"time"
+
+	"go.uber.org/fx"
+
+	"leapview/adapters/cli"
+	"leapview/adapters/fs"
+	"leapview/adapters/http"
+	"leapview/app"
+	"leapview/domain/fail"
+	"leapview/domain/project"
+)
+
+// Host runs nodes for the command line.
+type Host struct{ parts Parts }
+
+// NewHost runs nodes made of the real parts.
+func NewHost() *Host { return &Host{Real()} }
+
+// stopTime bounds an orderly stop.
+const stopTime = 20 * time.Second
+
+// healthInterval is how often a serving node asks whether its engine was invalidated.
+const healthInterval = 250 * time.Millisecond
+
+func config(o cli.NodeOptions) Config {
+	return Config{DataDir: o.DataDir, Extensions: o.Extensions, Listen: o.Listen, MemoryBytes: o.Memory, TempBytes: o.TempSpace, Threads: o.Threads,
+		LogJSON: o.LogJSON, LogDebug: o.Verbose}
+}
+
+func logger(w io.Writer, c Config, level slog.Level) *slog.Logger {
+	if c.LogDebug {
+		level = slog.LevelDebug
+	}
+	o := &slog.HandlerOptions{Level: level}
+	if c.LogJSON {
+		return slog.New(slog.NewJSONHandler(w, o))
+	}
+	return slog.New(slog.NewTextHandler(w, o))
+}
+
+// Open opens a node without listeners for one piece of work: it takes the lock, proves the stores, runs use, and closes. What goes
+// wrong is in its error, so it logs nothing unless the log was asked for.
+func (h *Host) Open(ctx context.Context, o cli.NodeOptions, stderr io.Writer, use func(context.Context, cli.Node) error) error {
+	c := config(o)
+	n, closers, err := Compose(ctx, c, h.parts, logger(stderr, c, slog.LevelError+4))
+	if err != nil {
+		return err
+	}
+	err = func() error {
+		if _, err := n.Recoverer.Prove(ctx); err != nil {
+			return err
+		}
+		return use(ctx, cli.Node{Deployer: n.Deployer, Refresher: n.Refresher, Worker: n.Worker, Status: n.Status})
+	}()
+	return errors.Join(err, closers.Close())
+}
+
+// Serve runs a node until ctx ends or its engine is invalidated. ready is called once with the HTTP address, when every workspace
+// that can be served is served.
+func (h *Host) Serve(ctx context.Context, o cli.NodeOptions, stderr io.Writer, ready func(addr string)) error {
+	c := config(o)
+	n, closers, err := Compose(ctx, c, h.parts, logger(stderr, c, slog.LevelInfo))
+	if err != nil {
+		return err
+	}
+	err = n.serve(ctx, ready)
+	return errors.Join(err, closers.Close())
+}
+
+// serve owns three goroutines: the HTTP server, the worker, and recovery before it. It returns when all have ended.
+func (n *Node) serve(ctx context.Context, ready func(addr string)) error {
+	public, err := net.Listen("tcp", n.Config.Listen)
+	if err != nil {
+		return fail.New(fail.Unavailable, "cannot_listen", "cannot listen on %s", n.Config.Listen).Because(err).WithFix("choose another address with --listen")
+	}
+	local, err := n.listen()
+	if err != nil {
+		return errors.Join(err, public.Close())
+	}
+	server := http.New(n.Asker, n.Deployer, n.Refresher, n.Worker, n.Status, n.Readiness, http.Options{Listen: public.Addr().String(), MaxBody: n.Config.MaxBody, Version: cli.Version}, n.Log)
+
+	n.Log.InfoContext(ctx, "listening", "address", public.Addr().String())
+	serving, stopServing := context.WithCancel(context.WithoutCancel(ctx))
+	working, stopWorking := context.WithCancelCause(context.WithoutCancel(ctx))
+	served, worked := make(chan error, 1), make(chan error, 1)
+	lifecycle := fx.New(fx.NopLogger, fx.Invoke(func(l fx.Lifecycle) {
+		l.Append(fx.Hook{
+			OnStart: func(context.Context) error {
+				go func() { served <- server.Serve(serving, public, local) }()
+				return nil
+			},
+			OnStop: func(context.Context) error { stopServing(); return <-served },
+		})
+		l.Append(fx.Hook{
+			OnStart: func(context.Context) error {
+				go func() { worked <- n.work(working, func() { ready(public.Addr().String()) }) }()
+				return nil
+			},
+			OnStop: func(context.Context) error {
+				stopWorking(app.ErrStopping)
+				if err := <-worked; err != nil && !errors.Is(context.Cause(working), app.ErrStopping) {
+					return err
+				}
+				return nil
+			},
+		})
+	}))
+	if err := lifecycle.Start(ctx); err != nil {
+		stopServing()
+		stopWorking(app.ErrStopping)
+		return err
+	}
+
+	var fatal error
+	tick := time.NewTicker(healthInterval)
+	defer tick.Stop()
+	for fatal == nil && ctx.Err() == nil {
+		select {
+		case <-ctx.Done():
+		case err := <-served:
+			// The server ended by itself; its owner below still waits for one result.
+			served <- err
+			fatal = fail.New(fail.Fatal, "http_ended", "the HTTP server ended").Because(err)
+		case err := <-worked:
+			worked <- err
+			fatal = err
+			if fatal == nil {
+				fatal = fail.New(fail.Fatal, "worker_ended", "the worker ended")
+			}
+		case <-tick.C:
+			fatal = n.Health.Fatal()
+		}
+	}
+	n.Readiness.Set(fail.New(fail.Unavailable, "stopping", "the node is stopping"))
+	stop, cancel := context.WithTimeout(context.WithoutCancel(ctx), stopTime)
+	defer cancel()
+	stopErr := lifecycle.Stop(stop)
+	if fatal != nil {
+		return errors.Join(fatal, stopErr)
+	}
+	return stopErr
+}
+
+// work proves the stores, publishes what is active, says that the node is ready, and then works runs until ctx ends. Stores that do
+// not belong together keep the node alive and not ready, so that whoever looks is told why.
+func (n *Node) work(ctx context.Context, ready func()) error {
+	survey, err := n.Recoverer.Prove(ctx)
+	if err == nil {
+		err = n.Recoverer.PublishAll(ctx, survey)
+	}
+	if err != nil {
+		if fail.KindOf(err) == fail.Fatal || ctx.Err() != nil {
+			return err
+		}
+		n.Log.ErrorContext(ctx, "not ready", "code", fail.CodeOf(err), "error", err)
+		n.Readiness.Set(err)
+		<-ctx.Done()
+		return nil
+	}
+	n.Readiness.Set(nil)
+	if err := n.Readiness.Ready(); err != nil {
+		n.Log.ErrorContext(ctx, "not ready", "code", fail.CodeOf(err), "error", err)
+	} else {
+		ready()
+	}
+	n.Worker.Loop(ctx)
+	return nil
+}
+
+// Dial connects to the node that runs on the data directory.
+func (h *Host) Dial(ctx context.Context, dataDir string) (net.Conn, error) {
+	layout, err := fs.At(dataDir)
+	if err != nil {
+		return nil, err
+	}
+	return fs.Dial(ctx, layout)
+}
+
+// Pack reads a project's files and packs them into a project bundle.
+func (h *Host) Pack(dir string) ([]byte, error) {
+	files, err := fs.ReadProject(dir)
+	if err != nil {
+		return nil, err
+	}
+	return project.Pack(files)
+}

@@ -1,0 +1,16 @@
+DROP TABLE audit_events;
+DROP TABLE keys;
+DROP TABLE principals;
+DROP TABLE leases;
+DROP TABLE protections;
+DROP TABLE serving_pointer_tables;
+DROP TABLE serving_pointers;
+DROP TABLE physical_tables;
+DROP TABLE candidate_checks;
+DROP TABLE candidate_files;
+DROP TABLE attempts;
+DROP TABLE runs;
+DROP TABLE deployments;
+DROP TABLE releases;
+DROP TABLE workspaces;
+DROP TABLE lake;

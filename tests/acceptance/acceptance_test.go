@@ -1,0 +1,368 @@
+package acceptance
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"sync"
+	"testing"
+	"time"
+
+	"leapview/adapters/duckdb/engine"
+	"leapview/adapters/duckdb/gate"
+	"leapview/app"
+	"leapview/bootstrap"
+	"leapview/domain/fail"
+	"leapview/domain/project"
+	"leapview/domain/refresh"
+	"leapview/domain/serving"
+	"leapview/ports"
+	"leapview/tests/nodetest"
+)
+
+// real gives the real parts, and the store that they open.
+func real() (bootstrap.Parts, *bootstrap.Store) {
+	parts, store := bootstrap.Real(), &bootstrap.Store{}
+	open := parts.Store
+	parts.Store = func(ctx context.Context, c bootstrap.Config, boot app.Boot, id ports.Identity, control bootstrap.Control, closers *bootstrap.Closers) (bootstrap.Store, error) {
+		s, err := open(ctx, c, boot, id, control, closers)
+		*store = s
+		return s, err
+	}
+	return parts, store
+}
+
+func first(n *nodetest.Node, t *testing.T) {
+	n.Write(t, nodetest.Order(1, "north", 10), nodetest.Order(2, "south", 20))
+	n.Deploy(t, nodetest.Files())
+	n.Refresh(t)
+}
+
+const firstNorth, secondNorth = `[["north",1,10]]`, `[["north",2,107]]`
+
+func second(n *nodetest.Node, t *testing.T) {
+	n.Write(t, nodetest.Order(1, "north", 100), nodetest.Order(3, "north", 7))
+}
+
+func expect(t *testing.T, what, got, want string) {
+	t.Helper()
+	if got != want {
+		t.Errorf("%s: got %s, want %s", what, got, want)
+	}
+}
+
+// openCatalogs counts the descriptors of this process on the catalog file.
+func openCatalogs(t *testing.T, catalog string) int {
+	t.Helper()
+	entries, err := os.ReadDir("/proc/self/fd")
+	if err != nil {
+		t.Fatal(err)
+	}
+	n := 0
+	for _, e := range entries {
+		if target, err := os.Readlink(filepath.Join("/proc/self/fd", e.Name())); err == nil && target == catalog {
+			n++
+		}
+	}
+	return n
+}
+
+// TestOneInstance proves the line "one DuckDB instance": through refreshes, a failure and a retirement the engine is constructed once
+// and its catalog is open once.
+func TestOneInstance(t *testing.T) {
+	before := engine.Constructions()
+	dir, err := filepath.EvalSymlinks(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir = filepath.Join(dir, "node")
+	parts, _ := real()
+	n := nodetest.Open(t, nodetest.Config(t, dir), parts)
+	one := func(when string) {
+		t.Helper()
+		if got := engine.Constructions() - before; got != 1 {
+			t.Errorf("%s: the engine was constructed %d times", when, got)
+		}
+		if got := openCatalogs(t, filepath.Join(dir, "ducklake", "catalog.duckdb")); got != 1 {
+			t.Errorf("%s: the catalog is open %d times", when, got)
+		}
+	}
+	one("after the start")
+	first(n, t)
+	one("after a refresh")
+	second(n, t)
+	n.Refresh(t)
+	n.Worker.Retire(context.Background())
+	one("after a retirement")
+	n.Write(t, "x,north,1")
+	if _, _, err := n.TryRefresh(t); err == nil {
+		t.Fatal("a bad row was accepted")
+	}
+	one("after a failed refresh")
+	expect(t, "after all that", n.Ask(t, "region", nil), secondNorth)
+}
+
+// TestHeldRead proves the line "a held pinned read does not stop a refresh commit on another connection": a read transaction that has
+// read the lake reads the same again after the commit, and a query that executes all the while does not hold the commit up.
+func TestHeldRead(t *testing.T) {
+	parts, store := real()
+	n := nodetest.Open(t, nodetest.Config(t, filepath.Join(t.TempDir(), "node")), parts)
+	first(n, t)
+	lease, err := n.Generation.Acquire(nodetest.Workspace)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer lease.Release()
+	ctx := context.Background()
+	held, err := store.Reader.Open(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer held.Close()
+	limits := serving.Limits{Rows: 10, Bytes: 1 << 20}
+	region := lease.Generation.Endpoints["region"].Query
+	args := serving.Args{"region": {Text: "north"}}
+	a, err := held.Answer(ctx, region, args, limits)
+	if err != nil {
+		t.Fatal(err)
+	}
+	expect(t, "before the commit", string(a.Rows), firstNorth)
+
+	// The long query would take hours; it is stopped once the refresh beside it is over.
+	long, err := store.Reader.Prepare(ctx, lease.Generation.Pointer.Scope(nodetest.Workspace),
+		project.Statement{SQL: "SELECT sum(o.amount + a.range * b.range) AS s FROM stg_orders o, range(3000000) a, range(3000000) b"}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	executing, err := store.Reader.Open(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer executing.Close()
+	longCtx, stop := context.WithCancel(ctx)
+	defer stop()
+	ended := make(chan error, 1)
+	go func() {
+		_, err := executing.Answer(longCtx, long, nil, limits)
+		ended <- err
+	}()
+	time.Sleep(200 * time.Millisecond)
+
+	second(n, t)
+	done := make(chan error, 1)
+	go func() { _, _, err := n.TryRefresh(t); done <- err }()
+	select {
+	case err := <-done:
+		if err != nil {
+			t.Fatalf("refresh beside held reads: %v", err)
+		}
+	case <-time.After(2 * time.Minute):
+		t.Fatal("the refresh waits for held reads")
+	}
+	select {
+	case err := <-ended:
+		t.Fatalf("the long query ended before the refresh did: %v", err)
+	default:
+	}
+	if a, err = held.Answer(ctx, region, args, limits); err != nil {
+		t.Fatal(err)
+	}
+	expect(t, "in the same transaction after the commit", string(a.Rows), firstNorth)
+	expect(t, "a new request", n.Ask(t, "region", nil), secondNorth)
+	stop()
+	if err := <-ended; fail.KindOf(err) != fail.Canceled {
+		t.Errorf("the stopped query ended with %v", err)
+	}
+}
+
+// TestTwoGenerations proves the line "old and new generations observe exactly their snapshots at once".
+func TestTwoGenerations(t *testing.T) {
+	parts, store := real()
+	n := nodetest.Open(t, nodetest.Config(t, filepath.Join(t.TempDir(), "node")), parts)
+	first(n, t)
+	older, err := n.Generation.Acquire(nodetest.Workspace)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer older.Release()
+	second(n, t)
+	n.Refresh(t)
+	newer, err := n.Generation.Acquire(nodetest.Workspace)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer newer.Release()
+	if older.Generation.Pointer.Snapshot == newer.Generation.Pointer.Snapshot {
+		t.Fatal("both generations have one snapshot")
+	}
+	var all sync.WaitGroup
+	for range 2 {
+		for lease, want := range map[*app.Lease]string{older: firstNorth, newer: secondNorth} {
+			all.Add(1)
+			go func() {
+				defer all.Done()
+				for range 20 {
+					r, err := store.Reader.Open(context.Background())
+					if err != nil {
+						t.Error(err)
+						return
+					}
+					a, err := r.Answer(context.Background(), lease.Generation.Endpoints["region"].Query, serving.Args{"region": {Text: "north"}}, serving.Limits{Rows: 10, Bytes: 1 << 20})
+					if err != nil {
+						t.Error(err)
+					} else if string(a.Rows) != want {
+						t.Errorf("snapshot %d answers %s, want %s", lease.Generation.Pointer.Snapshot, a.Rows, want)
+					}
+					if err := r.Close(); err != nil {
+						t.Error(err)
+					}
+				}
+			}()
+		}
+	}
+	all.Wait()
+}
+
+// TestNoUnqualifiedRelation proves the line "no serving plan has an unqualified physical relation": every query of a generation, bound
+// again by the engine, scans only this workspace's tables at exactly the generation's snapshot.
+func TestNoUnqualifiedRelation(t *testing.T) {
+	parts, store := real()
+	n := nodetest.Open(t, nodetest.Config(t, filepath.Join(t.TempDir(), "node")), parts)
+	n.Write(t, nodetest.Order(1, "north", 10))
+	files := nodetest.Files()
+	for name, sql := range map[string]string{
+		"joined": "SELECT o.id, r.total FROM stg_orders o JOIN regions r ON o.region = r.region",
+		"nested": "WITH big AS (SELECT * FROM stg_orders WHERE amount > (SELECT min(total) FROM regions)) SELECT count(*) AS n FROM big WHERE EXISTS (SELECT 1 FROM regions x WHERE x.region = big.region)",
+		"union":  "SELECT region FROM regions UNION ALL (SELECT region FROM stg_orders ORDER BY (SELECT max(total) FROM regions))",
+	} {
+		files = nodetest.Replace(files, "endpoints/"+name+".sql", sql)
+	}
+	n.Deploy(t, files)
+	p := n.Refresh(t)
+	lease, err := n.Generation.Acquire(nodetest.Workspace)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer lease.Release()
+	scans := 0
+	for name, e := range lease.Generation.Endpoints {
+		text, ok := e.Query.(interface{ SQL() string })
+		if !ok {
+			t.Fatalf("the query of %s has no text", name)
+		}
+		c, err := store.Health.(*engine.Engine).Conn(context.Background())
+		if err != nil {
+			t.Fatal(err)
+		}
+		found, err := gate.Scans(context.Background(), c, text.SQL())
+		if err := errors.Join(err, c.Close()); err != nil {
+			t.Fatal(err)
+		}
+		if len(found) == 0 {
+			t.Errorf("%s: the bound plan scans nothing", name)
+		}
+		for _, s := range found {
+			scans++
+			known := false
+			for _, table := range p.Tables {
+				known = known || s.Table == table
+			}
+			if s.Catalog != "lake" || s.Schema != string(nodetest.Workspace) || !known || s.Snapshot != int64(p.Snapshot) {
+				t.Errorf("%s: scans %+v, want the workspace's tables at snapshot %d", name, s, p.Snapshot)
+			}
+		}
+	}
+	if scans < 9 {
+		t.Errorf("only %d scans were seen; the statements hold at least 9", scans)
+	}
+}
+
+// TestRetirement proves the line "retiring a generation cannot close the engine".
+func TestRetirement(t *testing.T) {
+	parts, store := real()
+	n := nodetest.Open(t, nodetest.Config(t, filepath.Join(t.TempDir(), "node")), parts)
+	first(n, t)
+	older, err := n.Generation.Acquire(nodetest.Workspace)
+	if err != nil {
+		t.Fatal(err)
+	}
+	second(n, t)
+	n.Refresh(t)
+	ctx := context.Background()
+	n.Worker.Retire(ctx)
+	r, err := store.Reader.Open(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	a, err := r.Answer(ctx, older.Generation.Endpoints["region"].Query, serving.Args{"region": {Text: "north"}}, serving.Limits{Rows: 10, Bytes: 1 << 20})
+	if err != nil {
+		t.Fatalf("a leased generation was retired: %v", err)
+	}
+	expect(t, "the leased generation", string(a.Rows), firstNorth)
+	if err := r.Close(); err != nil {
+		t.Fatal(err)
+	}
+	older.Release()
+	n.Worker.Retire(ctx)
+	if err := store.Health.Fatal(); err != nil {
+		t.Fatal(err)
+	}
+	for i := range 5 {
+		n.Write(t, nodetest.Order(1, "north", i))
+		n.Refresh(t)
+		n.Worker.Retire(ctx)
+		expect(t, "after a retirement", n.Ask(t, "region", nil), fmt.Sprintf(`[["north",1,%d]]`, i))
+	}
+}
+
+// failing is a control plane whose activations fail before they are written.
+type failing struct {
+	ports.Control
+	fail bool
+}
+
+func (f *failing) Update(ctx context.Context, s refresh.Scope, decide func(refresh.State) ([]refresh.Event, error)) error {
+	return f.Control.Update(ctx, s, func(st refresh.State) ([]refresh.Event, error) {
+		events, err := decide(st)
+		for _, e := range events {
+			if _, ok := e.(refresh.Activated); ok && f.fail {
+				return nil, errors.New("the disk of the control plane is full")
+			}
+		}
+		return events, err
+	})
+}
+
+// TestFailedActivation proves the line "a failed activation never shows an orphan": not at once, not after a restart, and not in what
+// the next refresh activates.
+func TestFailedActivation(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "node")
+	parts, _ := real()
+	control := &failing{}
+	open := parts.Control
+	parts.Control = func(ctx context.Context, c bootstrap.Config, closers *bootstrap.Closers) (bootstrap.Control, error) {
+		s, err := open(ctx, c, closers)
+		control.Control = s.Control
+		s.Control = control
+		return s, err
+	}
+	n := nodetest.Open(t, nodetest.Config(t, dir), parts)
+	first(n, t)
+	second(n, t)
+	control.fail = true
+	if _, _, err := n.TryRefresh(t); err == nil {
+		t.Fatal("the activation did not fail")
+	}
+	expect(t, "right after the failure", n.Ask(t, "region", nil), firstNorth)
+	n.Close(t)
+
+	control.fail = false
+	n = nodetest.Open(t, nodetest.Config(t, dir), parts)
+	expect(t, "after a restart", n.Ask(t, "region", nil), firstNorth)
+	n.Write(t, nodetest.Order(9, "north", 1))
+	n.Refresh(t)
+	expect(t, "after the next refresh", n.Ask(t, "region", nil), `[["north",1,1]]`)
+	expect(t, "no row of the orphan", n.Ask(t, "orders", nil), `[[9,"north",1]]`)
+}

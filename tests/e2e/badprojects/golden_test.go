@@ -1,0 +1,224 @@
+// Package badprojects owns what authors read when their project files are wrong.
+//
+// Invariant: each wrong project's whole report is a golden file, so that a change of any message is seen. The package does not
+// know how the problems are found, and compiles no SQL.
+package badprojects
+
+import (
+	"errors"
+	"flag"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"leapview/adapters/fs"
+	"leapview/adapters/yaml"
+	"leapview/domain/project"
+)
+
+var update = flag.Bool("update", false, "rewrite the golden files from what is reported now")
+
+// replaced says what a wrong project has instead of the right one's files; an empty text leaves a file out.
+type replaced map[string]string
+
+// right is a project without a mistake; each case changes some of it.
+var right = replaced{
+	"leapview.yaml":        "name: shop\n",
+	"sources/orders.yaml":  "connector: file\nlocation: orders/*.csv\nformat: csv\nnull_texts: [NA]\ncolumns:\n  id: BIGINT\n  region: VARCHAR\n  amount: {type: \"DECIMAL(18,2)\", description: In euro}\n",
+	"models/sales.sql":     "/*---\nlayer: mart\nchecks:\n  - not_null: id\n  - row_count: {min: 1}\n---*/\nSELECT * FROM orders\n",
+	"endpoints/region.sql": "/*---\nlimit: 10\nparams:\n  region: {type: string, required: true}\n---*/\nSELECT * FROM sales WHERE region = $region\n",
+}
+
+func source(body string) replaced {
+	return replaced{"sources/orders.yaml": body}
+}
+
+func model(head string) replaced {
+	return replaced{"models/sales.sql": "/*---\n" + head + "\n---*/\nSELECT * FROM orders\n"}
+}
+
+func params(body string) replaced {
+	return replaced{"endpoints/region.sql": "/*---\nparams:\n" + body + "\n---*/\nSELECT * FROM sales\n"}
+}
+
+const columns = "columns: {id: BIGINT}\n"
+
+var cases = map[string]replaced{
+	"root_missing":             {"leapview.yaml": ""},
+	"root_empty":               {"leapview.yaml": "# nothing yet\n"},
+	"root_other_name":          {"leapview.yaml": "", "leapview.yml": "name: shop\n"},
+	"root_bad_name":            {"leapview.yaml": "name: My Shop\n"},
+	"root_name_is_number":      {"leapview.yaml": "name: 2024\n"},
+	"root_unknown_key":         {"leapview.yaml": "name: shop\ndescripton: x\n"},
+	"root_coming_key":          {"leapview.yaml": "name: shop\nschedules: {}\n"},
+	"root_duplicate_key":       {"leapview.yaml": "name: shop\ndescription: x\nname: shop\n"},
+	"root_is_list":             {"leapview.yaml": "- name: shop\n"},
+	"root_not_yaml":            {"leapview.yaml": "name: [shop\n"},
+	"root_two_documents":       {"leapview.yaml": "name: shop\n---\nname: shop\n"},
+	"no_models":                {"models/sales.sql": "", "endpoints/region.sql": ""},
+	"file_without_place":       {"readme.txt": "hello\n"},
+	"folder_misspelt":          {"model/sales.sql": "SELECT 1\n"},
+	"file_with_wrong_ending":   {"sources/orders.yml": "format: csv\n"},
+	"file_with_bad_name":       {"models/Sales-2024.sql": "SELECT 1\n"},
+	"file_in_inner_folder":     {"models/eu/sales.sql": "SELECT 1\n"},
+	"not_utf8":                 {"models/sales.sql": "SELECT 1,\n  'caf\xe9'\n"},
+	"nul":                      {"models/sales.sql": "SELECT\n\x001\n"},
+	"byte_order_mark":          {"models/sales.sql": "\ufeffSELECT 1\n"},
+	"source_and_model_clash":   {"models/orders.sql": "SELECT 1 AS id\n"},
+	"source_empty":             source("# later\n"),
+	"source_unknown_key":       source("location: a.csv\nformatt: csv\nformat: csv\n" + columns),
+	"source_coming_key":        source("location: a.csv\nformat: csv\non_change: fail\n" + columns),
+	"source_coming_connector":  source("connector: postgres\nlocation: a.csv\nformat: csv\n" + columns),
+	"source_unknown_connector": source("connector: flie\nlocation: a.csv\nformat: csv\n" + columns),
+	"source_unknown_format":    source("location: a.csv\nformat: parket\n" + columns),
+	"source_location_up":       source("location: ../secrets/*.csv\nformat: csv\n" + columns),
+	"source_location_absolute": source("location: /etc/passwd\nformat: csv\n" + columns),
+	"source_location_url":      source("location: https://example.org/a.csv\nformat: csv\n" + columns),
+	"source_location_windows":  source("location: data\\a.csv\nformat: csv\n" + columns),
+	"source_location_pattern":  source("location: \"data/[a.csv\"\nformat: csv\n" + columns),
+	"source_location_unclean":  source("location: data//./a.csv\nformat: csv\n" + columns),
+	"source_delimiter_long":    source("location: a.csv\nformat: csv\ndelimiter: \"||\"\n" + columns),
+	"source_delimiter_parquet": source("location: a.parquet\nformat: parquet\ndelimiter: \";\"\nnull_texts: [NA]\n" + columns),
+	"source_null_texts":        source("location: a.csv\nformat: csv\nnull_texts: [NA, 0, NA]\n" + columns),
+	"source_no_columns":        source("location: a.csv\nformat: csv\ncolumns: {}\n"),
+	"source_columns_list":      source("location: a.csv\nformat: csv\ncolumns:\n  - id\n"),
+	"source_columns_twice":     source("location: a.csv\nformat: csv\ncolumns:\n  id: BIGINT\n  Id: BIGINT\n"),
+	"source_column_empty":      source("location: a.csv\nformat: csv\ncolumns:\n  \"\": BIGINT\n  \"a\\tb\": BIGINT\n"),
+	"source_column_number":     source("location: a.csv\nformat: csv\ncolumns:\n  2024: BIGINT\n"),
+	"source_types_lossy":       source("location: a.csv\nformat: csv\ncolumns:\n  a: HUGEINT\n  b: INTERVAL\n  c: TIMETZ\n  d: INTEGER[3]\n  e: ENUM('x')\n"),
+	"source_types_unknown":     source("location: a.csv\nformat: csv\ncolumns:\n  a: INTEGR\n  b: DECIMAL(50,2)\n  c: VARCHAR(10)\n  d: {typ: INT}\n  e: 5\n"),
+	"sql_empty":                {"models/sales.sql": "/*---\nlayer: mart\n---*/\n\n"},
+	"sql_only_semicolon":       {"models/sales.sql": ";\n"},
+	"sql_too_long":             {"models/sales.sql": "SELECT '" + strings.Repeat("x", project.MaxSQLBytes) + "'\n"},
+	"comment_unterminated":     {"models/sales.sql": "/*---\nlayer: mart\nSELECT 1\n"},
+	"comment_ends_early":       {"models/sales.sql": "/*---\nlayer: mart\n*/\nSELECT 1\n"},
+	"comment_on_one_line":      {"models/sales.sql": "/*--- layer: mart ---*/\nSELECT 1\n"},
+	"comment_misspelt":         {"models/sales.sql": "/* ---\nlayer: mart\n--- */\nSELECT 1\n"},
+	"comment_not_first":        {"models/sales.sql": "-- sales\n/*---\nlayer: mart\n---*/\nSELECT 1\n"},
+	"comment_not_yaml":         model("layer: [mart"),
+	"comment_is_text":          model("just words"),
+	"model_unknown_key":        model("layr: mart"),
+	"model_coming_key":         model("partition_by: day"),
+	"model_unknown_layer":      model("layer: gold"),
+	"model_coming_mode":        model("materialize: view\nmode: incremental"),
+	"model_description_number": model("description: 5"),
+	"model_cast_lossy":         model("columns:\n  total: HUGEINT\n  parts: INTERVAL[]\n  point: STRUCT(INT, INT)"),
+	"check_unknown":            model("checks:\n  - not_nul: id"),
+	"check_coming":             model("checks:\n  - accepted_values: {region: [a]}"),
+	"check_two_keys":           model("checks:\n  - not_null: id\n    unique: id"),
+	"check_is_text":            model("checks:\n  - not_null\n  - unique: 5\n  - not_null: []\n  - unique: [id, ID]"),
+	"check_not_list":           model("checks: {not_null: id}"),
+	"check_twice":              model("checks:\n  - unique: id\n  - unique: [id]"),
+	"check_row_count":          model("checks:\n  - row_count: {}\n  - row_count: 5\n  - row_count: {min: 9, max: 1}\n  - row_count: {min: -1}\n  - row_count: {min: 1.5}\n  - row_count: {least: 1}"),
+	"endpoint_unknown_key":     {"endpoints/region.sql": "/*---\nlimits: 10\n---*/\nSELECT 1\n"},
+	"endpoint_limit":           {"endpoints/region.sql": "/*---\nlimit: 100001\n---*/\nSELECT 1\n", "endpoints/zero.sql": "/*---\nlimit: 0\n---*/\nSELECT 1\n", "endpoints/text.sql": "/*---\nlimit: \"5\"\n---*/\nSELECT 1\n"},
+	"params_list":              params("  - region"),
+	"param_without_type":       params("  region: {}\n  other: string"),
+	"param_bad_name":           params("  Region: {type: string}"),
+	"param_twice":              params("  region: {type: string}\n  region: {type: string}"),
+	"param_unknown_type":       params("  region: {type: text}\n  day: {type: dat}"),
+	"param_defaults":           params("  a: {type: integer, default: 1.5}\n  b: {type: date, default: \"2013-02-30\"}\n  c: {type: boolean, default: \"yes\"}\n  d: {type: string, default: 5}\n  e: {type: integer, default: null}\n  f: {type: decimal, default: 0.0000000001}\n  g: {type: timestamp, default: \"2013-01-01T00:00:00Z\"}"),
+	"param_required_default":   params("  region: {type: string, required: true, default: x}\n  other: {type: string, required: 1}"),
+	"param_enum":               params("  a: {type: string, enum: []}\n  b: {type: string, enum: [x, x]}\n  c: {type: string, enum: [x, 1]}\n  d: {type: string, enum: [x, y], default: z}\n  e: {type: integer, max: 5, enum: [4, 9]}\n  f: {type: string, enum: x}"),
+	"param_bounds":             params("  a: {type: integer, min: 9, max: 1}\n  b: {type: string, min: a}\n  c: {type: integer, max: 5, default: 6}\n  d: {type: date, min: \"2013-12-31\", default: \"2013-01-01\"}"),
+	"several_files":            {"leapview.yaml": "nam: shop\n", "sources/orders.yaml": "format: csv\n", "models/sales.sql": "/*---\nlayer: gold\n---*/\n", "endpoints/region.sql": "/*---\nlimit: many\n---*/\nSELECT 1\n"},
+}
+
+// Proves that every kind of mistake is refused, and fixes what its author reads: place, reason, what to write, line and caret.
+func TestReports(t *testing.T) {
+	if _, err := project.Decode(files(nil), yaml.Documents{}); err != nil {
+		t.Fatalf("the project that the cases change is wrong itself: %v", err)
+	}
+	for name, changes := range cases {
+		t.Run(name, func(t *testing.T) {
+			_, err := project.Decode(files(changes), yaml.Documents{})
+			var problems project.Problems
+			if !errors.As(err, &problems) || len(problems) == 0 {
+				t.Fatalf("got %v, want problems", err)
+			}
+			for _, p := range problems {
+				if p.At.File == "" || p.At.Line > 0 && p.At.Column == 0 || p.Message == "" {
+					t.Errorf("problem without a place or message: %+v", p)
+				}
+			}
+			got := problems.Error() + "\n"
+			golden := filepath.Join("testdata", name+".golden")
+			if *update {
+				if err := os.WriteFile(golden, []byte(got), 0o644); err != nil {
+					t.Fatal(err)
+				}
+			}
+			want, err := os.ReadFile(golden)
+			if err != nil {
+				t.Fatalf("%v; run the test with -update and read what it writes", err)
+			}
+			if got != string(want) {
+				t.Errorf("reported\n%s\nthe golden file says\n%s", got, want)
+			}
+		})
+	}
+}
+
+// Proves that every golden file belongs to a case.
+func TestNoGoldenFileIsLeftOver(t *testing.T) {
+	found, err := filepath.Glob(filepath.Join("testdata", "*"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range found {
+		if _, ok := cases[strings.TrimSuffix(filepath.Base(path), ".golden")]; !ok {
+			t.Errorf("%s belongs to no case", path)
+		}
+	}
+}
+
+// Proves that the example project has no problem, and that each query of its dashboard names an endpoint and parameters that fit.
+func TestExampleDecodes(t *testing.T) {
+	dir := filepath.Join("..", "..", "..", "examples", "flights")
+	read, err := fs.ReadProject(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := project.Decode(read, yaml.Documents{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if p.Name != "flights" || len(p.Sources) != 5 || len(p.Models) != 13 || len(p.Endpoints) != 10 {
+		t.Errorf("%s has %d sources, %d models and %d endpoints", p.Name, len(p.Sources), len(p.Models), len(p.Endpoints))
+	}
+	text, err := os.ReadFile(filepath.Join(dir, "dashboard.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	asked := dashboard(t, text)
+	for _, e := range p.Endpoints {
+		params, ok := asked[e.Name]
+		if !ok {
+			t.Errorf("the dashboard does not ask %s", e.Name)
+		}
+		if _, err := e.Bind(params); err != nil {
+			t.Error(err)
+		}
+		delete(asked, e.Name)
+	}
+	for name := range asked {
+		t.Errorf("the dashboard asks %s, which is no endpoint", name)
+	}
+}
+
+// files is the right project with changes.
+func files(changes replaced) []project.File {
+	var out []project.File
+	for path, content := range right {
+		if _, changed := changes[path]; !changed {
+			out = append(out, project.File{Path: path, Content: []byte(content)})
+		}
+	}
+	for path, content := range changes {
+		if content != "" {
+			out = append(out, project.File{Path: path, Content: []byte(content)})
+		}
+	}
+	return out
+}
