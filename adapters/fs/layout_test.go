@@ -173,18 +173,18 @@ func TestPrepareNotWritable(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	h := startHelper(t, "prepare", dir, nobody)
+	h := startProcess(t, "prepare", dir, nobody)
 	if want := fmt.Sprintf("owner_mismatch: %s belongs to uid 0, but this process runs as uid %d", dir, nobody); len(h.outcome) < len(want) || h.outcome[:len(want)] != want {
 		t.Errorf("root's directory: got %q, want %q", h.outcome, want)
 	}
 	if err := os.Chown(dir, nobody, nobody); err != nil {
 		t.Fatal(err)
 	}
-	h = startHelper(t, "prepare", dir, nobody)
+	h = startProcess(t, "prepare", dir, nobody)
 	if want := "not_writable: the data directory " + dir; len(h.outcome) < len(want) || h.outcome[:len(want)] != want {
 		t.Errorf("read-only directory: got %q, want %q", h.outcome, want)
 	}
-	h = startHelper(t, "prepare", filepath.Join(parent, "new"), nobody)
+	h = startProcess(t, "prepare", filepath.Join(parent, "new"), nobody)
 	if want := "file_denied: create the data directory"; len(h.outcome) < len(want) || h.outcome[:len(want)] != want {
 		t.Errorf("read-only parent: got %q, want %q", h.outcome, want)
 	}

@@ -33,18 +33,18 @@ func acquire(t *testing.T, l Layout) *Lock {
 // directory is free at once, whatever its lock file still says.
 func TestLockBetweenProcesses(t *testing.T) {
 	l := prepare(t)
-	h := startHelper(t, "hold", l.Root, -1)
+	h := startProcess(t, "hold", l.Root, -1)
 	if h.outcome != "done" {
 		t.Fatal(h.outcome)
 	}
 	_, err := Acquire(l, "boot-a", start)
 	refused(t, err, "locked", l.Root, fmt.Sprintf("process %d", h.cmd.Process.Pid), "started 2026-03-04T05:06:07Z", "stop that process")
 	h.kill(t)
-	if got := names(t, l.TempRoot); len(got) != 1 || got[0] != "helper-boot" {
+	if got := names(t, l.TempRoot); len(got) != 1 || got[0] != "other-boot" {
 		t.Fatalf("the killed process left %v, want its spill folder", got)
 	}
 	k := acquire(t, l)
-	second := startHelper(t, "hold", l.Root, -1)
+	second := startProcess(t, "hold", l.Root, -1)
 	if want := fmt.Sprintf("held by process %d", os.Getpid()); !strings.HasPrefix(second.outcome, "locked: ") || !strings.Contains(second.outcome, want) {
 		t.Errorf("got %q, want locked and %q", second.outcome, want)
 	}

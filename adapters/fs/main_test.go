@@ -18,16 +18,16 @@ import (
 	"leapview/domain/fail"
 )
 
-// helperTask, when it is in the environment, makes the test binary a second process for one test: it does the task on the data
-// directory helperDir names, prints one line with the outcome, and waits until its input ends.
+// processTask, when it is in the environment, makes the test binary a second process for one test: it does the task on the data
+// directory processDir names, prints one line with the outcome, and waits until its input ends.
 const (
-	helperTask = "LEAPVIEW_FS_TASK"
-	helperDir  = "LEAPVIEW_FS_DIR"
+	processTask = "LEAPVIEW_FS_TASK"
+	processDir  = "LEAPVIEW_FS_DIR"
 )
 
 func TestMain(m *testing.M) {
-	if task := os.Getenv(helperTask); task != "" {
-		fmt.Println(doTask(task, os.Getenv(helperDir)))
+	if task := os.Getenv(processTask); task != "" {
+		fmt.Println(doTask(task, os.Getenv(processDir)))
 		_, _ = io.Copy(io.Discard, os.Stdin)
 		return
 	}
@@ -38,7 +38,7 @@ func doTask(task, dir string) string {
 	l, err := Prepare(dir)
 	if err == nil && task == "hold" {
 		var k *Lock
-		if k, err = Acquire(l, "helper-boot", time.Date(2026, 3, 4, 5, 6, 7, 0, time.UTC)); err == nil {
+		if k, err = Acquire(l, "other-boot", time.Date(2026, 3, 4, 5, 6, 7, 0, time.UTC)); err == nil {
 			if err = k.Sweep(); err == nil {
 				_, err = k.Listen()
 			}
@@ -50,15 +50,15 @@ func doTask(task, dir string) string {
 	return "done"
 }
 
-// helper is a running second process.
-type helper struct {
+// process is a running second process.
+type process struct {
 	cmd     *exec.Cmd
 	outcome string
 }
 
-// startHelper runs the task in a second process, as uid when that is not negative, and waits for its outcome. The process is
+// startProcess runs the task in a second process, as uid when that is not negative, and waits for its outcome. The process is
 // killed at the end of the test, if not before.
-func startHelper(t *testing.T, task, dir string, uid int) *helper {
+func startProcess(t *testing.T, task, dir string, uid int) *process {
 	t.Helper()
 	// The running binary is named through /proc where there is one: its own folder may be closed to uid.
 	exe := "/proc/self/exe"
@@ -68,7 +68,7 @@ func startHelper(t *testing.T, task, dir string, uid int) *helper {
 		}
 	}
 	cmd := exec.Command(exe)
-	cmd.Env = append(os.Environ(), helperTask+"="+task, helperDir+"="+dir)
+	cmd.Env = append(os.Environ(), processTask+"="+task, processDir+"="+dir)
 	if uid >= 0 {
 		cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: uint32(uid), Gid: uint32(uid)}}
 	}
@@ -84,7 +84,7 @@ func startHelper(t *testing.T, task, dir string, uid int) *helper {
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	h := &helper{cmd: cmd}
+	h := &process{cmd: cmd}
 	t.Cleanup(func() {
 		_ = in.Close()
 		h.kill(t)
@@ -98,7 +98,7 @@ func startHelper(t *testing.T, task, dir string, uid int) *helper {
 }
 
 // kill ends the process as a power cut would, by its own id, and waits for it. Twice is once.
-func (h *helper) kill(t *testing.T) {
+func (h *process) kill(t *testing.T) {
 	t.Helper()
 	if h.cmd.ProcessState != nil {
 		return

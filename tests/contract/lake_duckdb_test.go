@@ -5,6 +5,7 @@ import (
 	"path/filepath"
 	"testing"
 
+	"leapview/adapters/duckdb/engine"
 	"leapview/adapters/duckdb/engine/enginetest"
 	"leapview/adapters/duckdb/lake"
 	"leapview/adapters/duckdb/query"
@@ -23,8 +24,14 @@ func duckdbStore(t *testing.T) store {
 	e, o := enginetest.Open(t)
 	l := lake.New(e, lake.Options{DataDir: o.DataDir})
 	mustLake(t, l.Init(t.Context(), lineage))
+	return overEngine(e, o)
+}
+
+// overEngine is the store over an engine whose lake exists.
+func overEngine(e *engine.Engine, o engine.Options) store {
 	reader := query.NewReader(e)
-	return store{lake: l, reader: reader, compiler: query.NewCompiler(e), checker: query.NewChecker(reader), lineage: lineage, connections: o.Connections,
+	return store{lake: lake.New(e, lake.Options{DataDir: o.DataDir}), reader: reader, compiler: query.NewCompiler(e), checker: query.NewChecker(reader),
+		lineage: lineage, connections: o.Connections,
 		stage: func(t *testing.T, name string, content []byte) ports.Artifact {
 			t.Helper()
 			path := filepath.Join(o.StagedDir, "run", string(project.DigestOf(content)), filepath.Base(name))
@@ -35,6 +42,15 @@ func duckdbStore(t *testing.T) store {
 		holds: func(path string) bool {
 			info, err := os.Stat(filepath.Join(o.DataDir, filepath.FromSlash(path)))
 			return err == nil && info.Size() > 0
+		},
+		reopen: func(t *testing.T) store {
+			t.Helper()
+			mustLake(t, e.Close())
+			o.Create = false
+			next, err := engine.Open(t.Context(), o)
+			mustLake(t, err)
+			t.Cleanup(func() { mustLake(t, next.Close()) })
+			return overEngine(next, o)
 		},
 	}
 }

@@ -30,6 +30,8 @@ type store struct {
 	stage func(t *testing.T, name string, content []byte) ports.Artifact
 	// holds tells whether the data directory has a file of at least one byte at path.
 	holds func(path string) bool
+	// reopen ends this handle and gives another over what it stored, as the next process does.
+	reopen func(t *testing.T) store
 }
 
 // opener starts a store with a lake of its own that ends with the test.
@@ -59,7 +61,7 @@ func memStoreWithFaults(*testing.T) (store, *mem.Store) {
 			return content, nil
 		},
 	})
-	return store{lake: s, reader: s, compiler: mem.Compiler{}, checker: s, lineage: lineage, connections: 4,
+	twin := store{lake: s, reader: s, compiler: mem.Compiler{}, checker: s, lineage: lineage, connections: 4,
 		stage: func(_ *testing.T, name string, content []byte) ports.Artifact {
 			path := "staged/" + string(project.DigestOf(content)) + "/" + name
 			disk.Write(path, content)
@@ -69,7 +71,10 @@ func memStoreWithFaults(*testing.T) (store, *mem.Store) {
 			content, found := disk.Read(path)
 			return found && len(content) > 0
 		},
-	}, s
+	}
+	// The twin has no process to end: what a next one finds is the store itself.
+	twin.reopen = func(*testing.T) store { return twin }
+	return twin, s
 }
 
 // flightRows is the source of all cases, with every type and NULLs, in no order.

@@ -46,6 +46,7 @@ func lakeSuite(t *testing.T, open opener) {
 		{"workspaces share the lake and nothing else", lakeWorkspaces},
 		{"files are what a snapshot's tables need", lakeFiles},
 		{"the survey tells lineage, fences and snapshots", lakeSurvey},
+		{"what was committed is there after a restart", lakeReopens},
 		{"nothing works on a closed build, or in a context that has ended", lakeClosed},
 	} {
 		t.Run(c.proves, func(t *testing.T) { c.run(t, open(t)) })
@@ -238,13 +239,13 @@ func lakeStages(t *testing.T, s store) {
 	mustLake(t, err)
 	defer func() { mustLake(t, b.Close()) }()
 	rows, err := b.Stage(t.Context(), source, []ports.Artifact{
-		s.stage(t, "in/a.csv", []byte("id;carrier;delay;day;late;distance\n1;\"a;\"\"b\";NA;NA;NA;NA\n2;NA;-5;2024-02-29;true;1e3\n")),
+		s.stage(t, "in/a.csv", []byte("id;carrier;delay;day;late;distance\n1;\"a;\"\"b\";NA;NA;NA;NA\n2;NA;-5;2024-02-29;true;1e3\n4;\"NA\";;;;\n5;\"\";;;;\n")),
 		s.stage(t, "in/b.csv.gz", zipped.Bytes()),
 		s.stage(t, "in/c.csv", []byte("id;carrier;delay;day;late;distance\n")),
 	})
 	mustLake(t, err)
-	if rows != 3 {
-		t.Errorf("%d rows were staged, want 3", rows)
+	if rows != 5 {
+		t.Errorf("%d rows were staged, want 5", rows)
 	}
 	p := projectOf(everyFlight())
 	p.Sources[0] = source
@@ -252,7 +253,7 @@ func lakeStages(t *testing.T, s store) {
 	mustLake(t, b.Create(t.Context(), r.Models[0]))
 	mustLake(t, b.Commit(t.Context(), r.Models, markOf(s, "sales", r, 1), ignore))
 	wantRows(t, ask(t, s, foundMark(t, s, "sales", r, 1), "SELECT * FROM trips ORDER BY id"),
-		`[[1,"a;\"b",null,null,null,null],[2,null,-5,"2024-02-29",true,1000],[3,"zipped",null,null,null,null]]`)
+		`[[1,"a;\"b",null,null,null,null],[2,null,-5,"2024-02-29",true,1000],[3,"zipped",null,null,null,null],[4,"NA",null,null,null,null],[5,"",null,null,null,null]]`)
 }
 
 func lakeStageRefuses(t *testing.T, s store) {
@@ -387,6 +388,26 @@ func lakeSurvey(t *testing.T, s store) {
 	if !slices.IsSorted(survey.Snapshots) || !slices.Contains(survey.Snapshots, seven.Snapshot) || !slices.Contains(survey.Snapshots, five.Snapshot) {
 		t.Errorf("snapshots %v are unsorted or lack %d or %d", survey.Snapshots, seven.Snapshot, five.Snapshot)
 	}
+}
+
+func lakeReopens(t *testing.T, s store) {
+	r := compile(t, s, projectOf(everyFlight()))
+	old := refreshed(t, s, "sales", r, 1, flightRows)
+	scope := refreshed(t, s, "sales", r, 2, oneFlight)
+	before, err := s.lake.Survey(t.Context())
+	mustLake(t, err)
+	s = s.reopen(t)
+	if again := foundMark(t, s, "sales", r, 2); again.Snapshot != scope.Snapshot {
+		t.Errorf("the mark moved from snapshot %d to %d", scope.Snapshot, again.Snapshot)
+	}
+	wantRows(t, ask(t, s, scope, "SELECT id FROM trips"), `[[9]]`)
+	wantRows(t, ask(t, s, old, "SELECT count(*) AS n FROM trips"), `[[4]]`)
+	after, err := s.lake.Survey(t.Context())
+	mustLake(t, err)
+	if after.Lineage != before.Lineage || after.HighestFence != before.HighestFence || !slices.Equal(after.Snapshots, before.Snapshots) {
+		t.Errorf("the survey changed from %+v to %+v", before, after)
+	}
+	wantRows(t, ask(t, s, refreshed(t, s, "sales", r, 3, flightRows), "SELECT count(*) AS n FROM trips"), `[[4]]`)
 }
 
 func lakeClosed(t *testing.T, s store) {

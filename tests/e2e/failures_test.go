@@ -3,6 +3,7 @@ package e2e
 import (
 	"bytes"
 	"context"
+	"fmt"
 	"net"
 	"net/http"
 	"os"
@@ -139,7 +140,7 @@ func TestRefusals(t *testing.T) {
 	}
 	t.Run("second node", func(t *testing.T) {
 		r := run(t, s.args("serve", "--listen", "127.0.0.1:0")...)
-		refused(t, r, 4, s.data, "pid")
+		refused(t, r, 4, s.data, fmt.Sprintf("process %d", n.cmd.Process.Pid))
 		if a := n.get(t, "shop", "orders"); len(a.Rows) != 2 {
 			t.Errorf("the first node answers %v", a.Rows)
 		}
@@ -149,7 +150,7 @@ func TestRefusals(t *testing.T) {
 	}
 	t.Run("missing extension", func(t *testing.T) {
 		r := run(t, "serve", "--data-dir", s.data, "--extensions", t.TempDir(), "--listen", "127.0.0.1:0")
-		refused(t, r, 2, "ducklake.duckdb_extension", "make extensions")
+		refused(t, r, 5, "ducklake.duckdb_extension", "make extensions")
 	})
 	t.Run("altered extension", func(t *testing.T) {
 		dir := t.TempDir()
@@ -162,7 +163,7 @@ func TestRefusals(t *testing.T) {
 			t.Fatal(err)
 		}
 		r := run(t, "serve", "--data-dir", s.data, "--extensions", dir, "--listen", "127.0.0.1:0")
-		refused(t, r, 2, filepath.Join(dir, "ducklake.duckdb_extension"), "make extensions")
+		refused(t, r, 3, filepath.Join(dir, "ducklake.duckdb_extension"), "make extensions")
 	})
 	t.Run("directory of another user", func(t *testing.T) {
 		if os.Geteuid() != 0 {
@@ -183,7 +184,7 @@ func TestRefusals(t *testing.T) {
 		if c.ProcessState == nil {
 			t.Fatal(err)
 		}
-		refused(t, ran{c.ProcessState.ExitCode(), out.String(), errOut.String()}, 2, s.data, "uid")
+		refused(t, ran{c.ProcessState.ExitCode(), out.String(), errOut.String()}, 7, s.data, "uid 65534")
 	})
 	t.Run("not ready when the lake lost a file", func(t *testing.T) {
 		s := newShop(t)
