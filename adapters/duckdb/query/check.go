@@ -2,11 +2,11 @@ package query
 
 import (
 	"context"
-	"encoding/json"
-	"errors"
 	"fmt"
 	"strings"
 
+	"leapview/adapters/duckdb/engine"
+	"leapview/adapters/duckdb/gate"
 	"leapview/domain/fail"
 	"leapview/domain/plan"
 	"leapview/domain/project"
@@ -49,7 +49,7 @@ func (k *Checker) Check(ctx context.Context, scope serving.Scope, model plan.Mod
 		}
 		result.OK, result.Detail = n[0] == 0, fmt.Sprintf("%d keys occur more than once in %d rows", n[0], n[1])
 	case project.RowCount:
-		n, err := k.numbers(ctx, scope, fmt.Sprintf("SELECT count(*) AS total FROM %s", table))
+		n, err := k.numbers(ctx, scope, fmt.Sprintf("SELECT count(*) AS total, 0 AS none FROM %s", table))
 		if err != nil {
 			return result, err
 		}
@@ -62,24 +62,20 @@ func (k *Checker) Check(ctx context.Context, scope serving.Scope, model plan.Mod
 }
 
 // numbers is the one row of a statement of ours, which has only integers.
-func (k *Checker) numbers(ctx context.Context, scope serving.Scope, statement string) ([]int64, error) {
-	q, err := k.reader.Prepare(ctx, scope, project.Statement{SQL: statement}, nil)
-	if err != nil {
-		return nil, err
-	}
-	reading, err := k.reader.Open(ctx)
-	if err != nil {
-		return nil, err
-	}
-	a, err := reading.Answer(ctx, q, nil, serving.Limits{Rows: 1, Bytes: 1 << 10})
-	if err := errors.Join(err, reading.Close()); err != nil {
-		return nil, err
-	}
-	var rows [][]int64
-	if err := json.Unmarshal(a.Rows, &rows); err != nil || len(rows) != 1 {
-		return nil, fail.New(fail.Internal, "bad_check_answer", "a check answered %s", a.Rows).Because(err)
-	}
-	return rows[0], nil
+func (k *Checker) numbers(ctx context.Context, scope serving.Scope, statement string) ([2]int64, error) {
+	var n [2]int64
+	err := k.reader.transaction(ctx, func(c *engine.Conn) error {
+		s, err := gate.Parse(ctx, c, statement)
+		if err != nil {
+			return err
+		}
+		q, err := prove(ctx, c, scope, s, nil)
+		if err != nil {
+			return err
+		}
+		return c.Scan(ctx, limited(q.sql, 1), nil, &n[0], &n[1])
+	})
+	return n, err
 }
 
 // quote writes a name so that the engine reads it as one.

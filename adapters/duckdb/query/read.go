@@ -42,19 +42,55 @@ func (q *prepared) SQL() string { return q.sql }
 func (q *prepared) Columns() []serving.Column { return q.columns }
 
 // Prepare is ports.Reader's. It needs one connection for as long as it runs.
-func (r *Reader) Prepare(ctx context.Context, scope serving.Scope, statement project.Statement, params []project.Param) (_ ports.Query, err error) {
+func (r *Reader) Prepare(ctx context.Context, scope serving.Scope, statement project.Statement, params []project.Param) (q ports.Query, err error) {
+	err = r.transaction(ctx, func(c *engine.Conn) error {
+		var p *prepared
+		s, err := gate.Parse(ctx, c, statement.SQL)
+		if err != nil {
+			return located(err, statement, nil)
+		}
+		if problems := mismatched(s, statement, params); len(problems) > 0 {
+			return problems
+		}
+		if p, err = prove(ctx, c, scope, s, paramTypes(params)); err != nil {
+			return located(err, statement, s)
+		}
+		if p.columns, err = describe(ctx, c, p.sql, p.params); err != nil {
+			return located(err, statement, s)
+		}
+		for i := range p.columns {
+			if why := badName(p.columns, i); why != "" {
+				return located(&gate.Error{Offset: s.Identifier(p.columns[i].Name), Message: why, Fix: "name it: … AS name"}, statement, s)
+			}
+		}
+		if err := presentable(ctx, c, p.sql, p.params); err != nil {
+			return located(err, statement, s)
+		}
+		q = p
+		return nil
+	})
+	return q, err
+}
+
+// transaction runs f on a connection of its own, within one read transaction: the engine then reads the catalog once for all the
+// times that f binds.
+func (r *Reader) transaction(ctx context.Context, f func(c *engine.Conn) error) error {
 	c, err := r.engine.Conn(ctx)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	defer func() { err = errors.Join(err, c.Close()) }()
-	s, err := gate.Parse(ctx, c, statement.SQL)
-	if err != nil {
-		return nil, located(err, statement, nil)
+	err = c.Exec(ctx, "BEGIN TRANSACTION READ ONLY")
+	if err == nil {
+		err = f(c)
 	}
-	if problems := mismatched(s, statement, params); len(problems) > 0 {
-		return nil, problems
+	if err == nil {
+		err = c.Exec(context.WithoutCancel(ctx), "ROLLBACK")
 	}
+	return errors.Join(err, c.Close())
+}
+
+// prove pins the statement to the scope and proves it on its bound plan.
+func prove(ctx context.Context, c *engine.Conn, scope serving.Scope, s *gate.Statement, types map[string]string) (*prepared, error) {
 	targets := make(map[string]gate.Target, len(scope.Tables))
 	for model, table := range scope.Tables {
 		targets[model] = gate.Target{Catalog: engine.Lake, Schema: string(scope.Workspace), Table: table, Version: int64(scope.Snapshot)}
@@ -66,33 +102,21 @@ func (r *Reader) Prepare(ctx context.Context, scope serving.Scope, statement pro
 	if scope.Snapshot <= 0 && len(tables) > 0 {
 		return nil, fail.New(fail.Internal, "unpinned_scope", "a statement over models was prepared without a snapshot")
 	}
-	text, err := s.Rewrite(ctx, c, targets, paramTypes(params))
+	text, err := s.Rewrite(ctx, c, targets, types)
 	if err != nil {
-		return nil, located(err, statement, s)
+		return nil, err
 	}
-	q := &prepared{sql: text.SQL, params: s.Params()}
 	// What is proved is what runs, but for the number behind LIMIT.
-	if err := gate.Prove(ctx, c, limited(q.sql, 1), string(scope.Workspace), tables, int64(scope.Snapshot)); err != nil {
+	if err := gate.Prove(ctx, c, limited(text.SQL, 1), string(scope.Workspace), tables, int64(scope.Snapshot)); err != nil {
 		if fail.CodeOf(err) == gate.Unproved {
 			// What does not bind at all is the author's mistake, and has a place.
 			if mistake := gate.Bind(ctx, c, text); mistake != nil {
-				return nil, located(mistake, statement, s)
+				return nil, mistake
 			}
 		}
 		return nil, err
 	}
-	if q.columns, err = describe(ctx, c, q.sql, q.params); err != nil {
-		return nil, located(err, statement, s)
-	}
-	for i := range q.columns {
-		if why := badName(q.columns, i); why != "" {
-			return nil, located(&gate.Error{Offset: s.Identifier(q.columns[i].Name), Message: why, Fix: "name it: … AS name"}, statement, s)
-		}
-	}
-	if err := presentable(ctx, c, q.sql, q.params); err != nil {
-		return nil, located(err, statement, s)
-	}
-	return q, nil
+	return &prepared{sql: text.SQL, params: s.Params()}, nil
 }
 
 // located gives an error about the statement its place in the file.
