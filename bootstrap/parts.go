@@ -151,5 +151,5 @@ func openStore(ctx context.Context, c Config, boot app.Boot, identity ports.Iden
 		}
 	}
 	reader := query.NewReader(e)
-	return Store{Lake: l, Files: fs.NewDataFiles(layout), Compiler: query.NewCompiler(e), Reader: reader, Checker: query.NewChecker(reader), Health: e}, nil
+	return Store{Lake: l, Files: fs.NewDataFiles(layout, (*os.File).Sync), Compiler: query.NewCompiler(e), Reader: reader, Checker: query.NewChecker(reader), Health: e}, nil
 }

@@ -32,8 +32,11 @@ type DataFiles struct {
 	sync func(*os.File) error
 }
 
-// NewDataFiles looks after the layout's data folder.
-func NewDataFiles(l Layout) *DataFiles { return &DataFiles{dir: l.DataDir, sync: (*os.File).Sync} }
+// NewDataFiles looks after the layout's data folder. sync makes one opened file or folder durable: (*os.File).Sync, or a test's layer
+// over it that remembers the order.
+func NewDataFiles(l Layout, sync func(*os.File) error) *DataFiles {
+	return &DataFiles{dir: l.DataDir, sync: sync}
+}
 
 // Seal hashes and syncs each file, then syncs each folder above the files once, up to and including the data folder: the
 // engine's commit has done neither. The files' sizes and digests come in the order of paths.

@@ -131,7 +131,7 @@ func TestSealEscape(t *testing.T) {
 	write(t, l.Catalog, "the catalog")
 	link(t, filepath.Dir(l.Catalog), filepath.Join(l.DataDir, "away"))
 	link(t, l.Catalog, filepath.Join(l.DataDir, "file"))
-	d := NewDataFiles(l)
+	d := NewDataFiles(l, (*os.File).Sync)
 	for _, p := range []string{"away/catalog.duckdb", "file"} {
 		if _, err := d.Seal(t.Context(), []string{p}); err == nil {
 			t.Errorf("%s is sealed through a link", p)

@@ -5,13 +5,16 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path"
 	"path/filepath"
+	"slices"
 	"sync"
 	"testing"
 	"time"
 
 	"leapview/adapters/duckdb/engine"
 	"leapview/adapters/duckdb/gate"
+	"leapview/adapters/fs"
 	"leapview/app"
 	"leapview/bootstrap"
 	"leapview/domain/fail"
@@ -246,6 +249,9 @@ func TestNoUnqualifiedRelation(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer lease.Release()
+	// Only beside a newer snapshot do a pinned relation and an unpinned one differ.
+	second(n, t)
+	n.Refresh(t)
 	scans := 0
 	for name, e := range lease.Generation.Endpoints {
 		text, ok := e.Query.(interface{ SQL() string })
@@ -365,4 +371,95 @@ func TestFailedActivation(t *testing.T) {
 	n.Refresh(t)
 	expect(t, "after the next refresh", n.Ask(t, "region", nil), `[["north",1,1]]`)
 	expect(t, "no row of the orphan", n.Ask(t, "orders", nil), `[[9,"north",1]]`)
+}
+
+// recorded is the order in which things became durable.
+type recorded struct {
+	mu     sync.Mutex
+	events []string
+}
+
+func (r *recorded) add(event string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.events = append(r.events, event)
+}
+
+// activating is a control plane that records when an activation is about to be written.
+type activating struct {
+	ports.Control
+	order *recorded
+}
+
+func (a activating) Update(ctx context.Context, s refresh.Scope, decide func(refresh.State) ([]refresh.Event, error)) error {
+	return a.Control.Update(ctx, s, func(st refresh.State) ([]refresh.Event, error) {
+		events, err := decide(st)
+		for _, e := range events {
+			if _, ok := e.(refresh.Activated); ok {
+				a.order.add("activate")
+			}
+		}
+		return events, err
+	})
+}
+
+// TestSyncedBeforeActivation proves that every Parquet file of a candidate, and every folder above it, is synced before the
+// transaction that activates it.
+func TestSyncedBeforeActivation(t *testing.T) {
+	dir, err := filepath.EvalSymlinks(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir = filepath.Join(dir, "node")
+	order := &recorded{}
+	parts, store := real()
+	openStore, openControl := parts.Store, parts.Control
+	parts.Store = func(ctx context.Context, c bootstrap.Config, boot app.Boot, id ports.Identity, control bootstrap.Control, closers *bootstrap.Closers) (bootstrap.Store, error) {
+		s, err := openStore(ctx, c, boot, id, control, closers)
+		if err != nil {
+			return s, err
+		}
+		layout, err := fs.At(c.DataDir)
+		s.Files = fs.NewDataFiles(layout, func(f *os.File) error {
+			err := f.Sync()
+			name, pathErr := filepath.Rel(dir, fullName(f))
+			order.add("sync " + name)
+			return errors.Join(err, pathErr)
+		})
+		return s, err
+	}
+	parts.Control = func(ctx context.Context, c bootstrap.Config, closers *bootstrap.Closers) (bootstrap.Control, error) {
+		s, err := openControl(ctx, c, closers)
+		s.Control = activating{s.Control, order}
+		return s, err
+	}
+	n := nodetest.Open(t, nodetest.Config(t, dir), parts)
+	first(n, t)
+	second(n, t)
+	order.events = nil
+	p := n.Refresh(t)
+	files, err := store.Lake.Files(context.Background(), p.Scope(nodetest.Workspace))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(files) < 2 {
+		t.Fatalf("the candidate has only %d files", len(files))
+	}
+	activated := slices.Index(order.events, "activate")
+	for _, f := range files {
+		for name := path.Join("data", f); name != "."; name = path.Dir(name) {
+			if at := slices.Index(order.events, "sync "+name); at < 0 || at > activated {
+				t.Errorf("%s was not synced before the activation: %v", name, order.events)
+			}
+		}
+	}
+}
+
+// fullName is the path that a descriptor is open on.
+func fullName(f *os.File) string {
+	name, err := os.Readlink(fmt.Sprintf("/proc/self/fd/%d", f.Fd()))
+	if err != nil {
+		return f.Name()
+	}
+	return name
 }

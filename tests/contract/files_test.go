@@ -95,7 +95,7 @@ func TestDataFilesMem(t *testing.T) {
 func TestDataFilesFS(t *testing.T) {
 	dataFilesSuite(t, func(t *testing.T) (ports.DataFiles, diskUnderTest) {
 		l, _ := realDisk(t)
-		return fs.NewDataFiles(l), folderUnderTest(l.DataDir)
+		return fs.NewDataFiles(l, (*os.File).Sync), folderUnderTest(l.DataDir)
 	})
 }
 

@@ -1,0 +1,151 @@
+package bootstrap
+
+import (
+	"context"
+	"errors"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"go.uber.org/fx"
+	"go.uber.org/goleak"
+
+	"leapview/adapters/cli"
+	"leapview/app"
+	"leapview/domain/fail"
+	"leapview/ports"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// extensions is the folder that `make extensions` fills.
+func extensions(t *testing.T) string {
+	t.Helper()
+	dir, err := filepath.Abs(filepath.Join("..", ".extensions"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := os.Stat(filepath.Join(dir, "ducklake.duckdb_extension")); err != nil {
+		t.Fatalf("the engine's extension is missing (%v): run make extensions", err)
+	}
+	return dir
+}
+
+func small(t *testing.T) Config {
+	t.Helper()
+	return Config{DataDir: filepath.Join(t.TempDir(), "node"), Extensions: extensions(t), Listen: "127.0.0.1:0", MemoryBytes: 128 << 20, TempBytes: 128 << 20, Threads: 1}
+}
+
+// TestGraph proves that every constructor of the node finds what it needs, without running any.
+func TestGraph(t *testing.T) {
+	err := fx.ValidateApp(graph(context.Background(), Config{}, Real(), &Closers{}, slog.New(slog.DiscardHandler)), fx.Invoke(func(*Node) {}))
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestStartAndStop proves that a node starts over an empty directory, says that it is ready, and stops when asked, twice in a row,
+// leaving no goroutine, no lock and no socket.
+func TestStartAndStop(t *testing.T) {
+	c := small(t)
+	o := cli.NodeOptions{DataDir: c.DataDir, Extensions: c.Extensions, Listen: c.Listen, Memory: c.MemoryBytes, TempSpace: c.TempBytes, Threads: c.Threads}
+	for range 2 {
+		ctx, stop := context.WithCancel(context.Background())
+		ready, ended := make(chan string, 1), make(chan error, 1)
+		go func() { ended <- NewHost().Serve(ctx, o, io.Discard, func(addr string) { ready <- addr }) }()
+		select {
+		case addr := <-ready:
+			client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
+			resp, err := client.Get("http://" + addr + "/readyz")
+			if err != nil {
+				t.Fatal(err)
+			}
+			_ = resp.Body.Close()
+			if resp.StatusCode != 200 {
+				t.Errorf("readyz says %d", resp.StatusCode)
+			}
+		case err := <-ended:
+			t.Fatalf("the node ended before it was ready: %v", err)
+		case <-time.After(time.Minute):
+			t.Fatal("the node is not ready after a minute")
+		}
+		stop()
+		if err := <-ended; err != nil {
+			t.Fatal(err)
+		}
+		if _, err := os.Stat(filepath.Join(c.DataDir, "leapview.sock")); !errors.Is(err, os.ErrNotExist) {
+			t.Errorf("the socket is left: %v", err)
+		}
+	}
+}
+
+// TestFailedStartReleases proves that when a later part cannot be opened, the parts before it are released: the next start finds the
+// lock free.
+func TestFailedStartReleases(t *testing.T) {
+	c := small(t)
+	broken := Real()
+	broken.Store = func(context.Context, Config, app.Boot, ports.Identity, Control, *Closers) (Store, error) {
+		return Store{}, fail.New(fail.Corrupt, "planted", "the store cannot be opened")
+	}
+	log := slog.New(slog.DiscardHandler)
+	if _, _, err := Compose(context.Background(), c, broken, log); fail.CodeOf(err) != "planted" || strings.Contains(err.Error(), "could not build") {
+		t.Fatalf("got %v", err)
+	}
+	_, closers, err := Compose(context.Background(), c, Real(), log)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(closers.Close(), closers.Close()); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestClosers proves that everything is closed once, in the reverse order, whatever fails.
+func TestClosers(t *testing.T) {
+	var c Closers
+	var order []string
+	for _, name := range []string{"a", "b", "c"} {
+		c.Add(name, func() error {
+			order = append(order, name)
+			if name == "b" {
+				return errors.New("will not")
+			}
+			return nil
+		})
+	}
+	if err := c.Close(); err == nil || !strings.Contains(err.Error(), "close b: will not") {
+		t.Errorf("got %v", err)
+	}
+	if err := c.Close(); err != nil || strings.Join(order, "") != "cba" {
+		t.Errorf("closed %v, then %v", order, err)
+	}
+}
+
+// TestConfig proves that wrong settings are refused all at once, by name, and that missing ones are derived.
+func TestConfig(t *testing.T) {
+	_, err := Config{Listen: "0.0.0.0:80", MemoryBytes: 1, TempBytes: 1, Threads: -1}.complete()
+	if fail.KindOf(err) != fail.Invalid {
+		t.Fatalf("got %v", err)
+	}
+	for _, want := range []string{"data-dir", "extensions", "0.0.0.0:80", "memory", "temp-space", "threads"} {
+		if !strings.Contains(err.Error(), want) {
+			t.Errorf("the error does not name %s: %v", want, err)
+		}
+	}
+	c, err := Config{DataDir: filepath.Join(t.TempDir(), "not", "there", "yet"), Extensions: "x"}.complete()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if c.MemoryBytes < leastMemory || c.TempBytes < leastTemp || c.Threads < 1 || c.QuerySlots != 2*c.Threads || c.Ask.Bytes == 0 || !filepath.IsAbs(c.Extensions) {
+		t.Errorf("derived %+v", c)
+	}
+	if host, _, err := net.SplitHostPort(c.Listen); err != nil || host != "127.0.0.1" {
+		t.Errorf("listens on %q by default", c.Listen)
+	}
+}

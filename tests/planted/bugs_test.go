@@ -1,0 +1,66 @@
+//go:build planted
+
+package planted
+
+import "slices"
+
+// proofBegins is how the function that proves a bound plan begins, and unproved takes its place: it proves nothing.
+const (
+	proofBegins = "func Prove(ctx context.Context, c Querier, sql string, schema string, tables []string, version int64) error {\n"
+	unproved    = "func Prove(ctx context.Context, c Querier, sql string, schema string, tables []string, version int64) error { return nil }\n\n" +
+		"func ProveForReal(ctx context.Context, c Querier, sql string, schema string, tables []string, version int64) error {\n"
+)
+
+// unpinned makes queries read the newest snapshot, unproved.
+var unpinned = []edit{
+	{"adapters/duckdb/query/read.go", "Table: table, Version: int64(scope.Snapshot)}", "Table: table}"},
+	{"adapters/duckdb/gate/plan.go", proofBegins, unproved},
+}
+
+// bugs are the planted bugs.
+var bugs = []bug{
+	{
+		name: "a second engine is constructed for each build",
+		edits: []edit{{"adapters/duckdb/lake/lake.go",
+			"	c, err := l.engine.Conn(ctx)\n	if err != nil {\n		l.writer <- struct{}{}",
+			"	if second, err := duckdb.NewConnector(\"\", nil); err == nil {\n		engine.CountConstruction()\n		defer second.Close()\n	}\n	c, err := l.engine.Conn(ctx)\n	if err != nil {\n		l.writer <- struct{}{}"},
+			{"adapters/duckdb/lake/lake.go", "	\"leapview/adapters/duckdb/engine\"\n", "	\"github.com/duckdb/duckdb-go/v2\"\n	\"leapview/adapters/duckdb/engine\"\n"},
+			{"adapters/duckdb/engine/engine.go", "func Constructions() int64 { return constructions.Load() }", "func Constructions() int64 { return constructions.Load() }\n\nfunc CountConstruction() { constructions.Add(1) }"},
+		},
+		pkg: "./tests/acceptance/", test: "TestOneInstance", says: "the engine was constructed",
+	},
+	{
+		name: "a reading begins a new transaction for each answer and reads the newest snapshot",
+		edits: append(slices.Clone(unpinned),
+			edit{"adapters/duckdb/query/read.go", "	a, err := r.answer(ctx, q, args, limits)\n", "	_ = r.conn.Exec(ctx, \"ROLLBACK\")\n	_ = r.conn.Exec(ctx, \"BEGIN TRANSACTION READ ONLY\")\n	a, err := r.answer(ctx, q, args, limits)\n"}),
+		pkg: "./tests/acceptance/", test: "TestHeldRead", says: "in the same transaction after the commit",
+	},
+	{
+		name:  "queries read the newest snapshot",
+		edits: unpinned,
+		pkg:   "./tests/acceptance/", test: "TestTwoGenerations", says: "want [[",
+	},
+	{
+		name:  "a relation stays unpinned and the bound plan is not proved",
+		edits: unpinned,
+		pkg:   "./tests/acceptance/", test: "TestNoUnqualifiedRelation", says: "want the workspace's tables at snapshot",
+	},
+	{
+		name: "retiring a generation closes the engine",
+		edits: []edit{
+			{"app/worker.go", "	for _, g := range w.gens.TakeRetired() {\n", "	for _, g := range w.gens.TakeRetired() {\n		if c, ok := w.refresher.reader.(interface{ CloseEngine() error }); ok {\n			_ = c.CloseEngine()\n		}\n"},
+			{"adapters/duckdb/query/read.go", "// Open is ports.Reader's.\n", "// CloseEngine is planted.\nfunc (r *Reader) CloseEngine() error { return r.engine.Close() }\n\n// Open is ports.Reader's.\n"},
+		},
+		pkg: "./tests/acceptance/", test: "TestRetirement", says: "FAIL",
+	},
+	{
+		name:  "a generation is published before it is activated",
+		edits: []edit{{"app/refresh.go", "	// 6. The pointer moves in one transaction", "	r.gens.Publish(next)\n	// 6. The pointer moves in one transaction"}},
+		pkg:   "./tests/acceptance/", test: "TestFailedActivation", says: "right after the failure",
+	},
+	{
+		name:  "data files are hashed and not synced",
+		edits: []edit{{"adapters/fs/datafiles.go", "	if err := d.sync(f); err != nil {\n		return refresh.File{}, syncError(err, name)\n	}\n", ""}},
+		pkg:   "./tests/acceptance/", test: "TestSyncedBeforeActivation", says: "was not synced before the activation",
+	},
+}
