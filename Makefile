@@ -39,7 +39,7 @@ build: ## build bin/leapview
 .PHONY: check
 check: extensions ## format, vet and the dependency rule: the gate of every commit
 	@bad=$$(gofmt -l $$(git ls-files '*.go')); if [ -n "$$bad" ]; then echo "gofmt wants changes in:" $$bad >&2; exit 1; fi
-	$(GO) vet -tags $(TAGS) ./...
+	$(GO) vet -tags $(TAGS),planted,bench ./...
 	$(GOTEST) ./tests/arch/
 
 .PHONY: arch
@@ -65,11 +65,11 @@ acceptance: extensions ## the lines of the storage contract, on the real engine 
 
 .PHONY: planted
 planted: extensions ## plant each kept bug and prove that its test catches it
-	$(GOTEST) -tags $(TAGS),planted -count=1 -timeout 60m -v ./tests/planted/
+	$(GO) test -tags $(TAGS),planted -count=1 -timeout 60m -v ./tests/planted/
 
 .PHONY: bench
 bench: extensions ## ratios against the raw engine on the same data, in one run
-	$(GOTEST) -count=1 -timeout 60m -run '^TestRatios$$' -v ./tests/bench/ -ratios
+	$(GO) test -tags $(TAGS),bench -count=1 -timeout 60m -run '^TestRatios$$' -v ./tests/bench/
 
 .PHONY: golden
 golden: ## rewrite the golden files from what the code says now

@@ -3,13 +3,11 @@ package app
 import (
 	"context"
 	"errors"
-	"fmt"
 	"log/slog"
 	"time"
 
 	"leapview/domain/fail"
 	"leapview/domain/plan"
-	"leapview/domain/project"
 	"leapview/domain/refresh"
 	"leapview/domain/serving"
 	"leapview/ports"
@@ -32,7 +30,6 @@ type Refresher struct {
 	sources   ports.Sources
 	lake      ports.Lake
 	files     ports.DataFiles
-	reader    ports.Reader
 	checker   ports.Checker
 	releases  *Releases
 	gens      *Generations
@@ -44,9 +41,9 @@ type Refresher struct {
 
 // NewRefresher wires the ports that refreshing needs.
 func NewRefresher(control ports.Control, watermark ports.Watermark, sources ports.Sources, lake ports.Lake, files ports.DataFiles,
-	reader ports.Reader, checker ports.Checker, releases *Releases, gens *Generations, clock ports.Clock, identity ports.Identity,
+	checker ports.Checker, releases *Releases, gens *Generations, clock ports.Clock, identity ports.Identity,
 	boot Boot, log *slog.Logger) *Refresher {
-	return &Refresher{control, watermark, sources, lake, files, reader, checker, releases, gens, clock, identity, boot, log}
+	return &Refresher{control, watermark, sources, lake, files, checker, releases, gens, clock, identity, boot, log}
 }
 
 // Request records a run. The same idempotency key gives the run that was requested with it before.
@@ -281,37 +278,17 @@ func (r *Refresher) record(ctx context.Context, scope refresh.Scope, decide func
 	return r.control.Update(ctx, scope, func(s refresh.State) ([]refresh.Event, error) { return decide(s, now) })
 }
 
-// judge proves that each table has its compiled columns at the candidate's snapshot, and runs every declared check there.
+// judge runs every declared check at the candidate's snapshot.
 func (r *Refresher) judge(ctx context.Context, scope serving.Scope, rel plan.Release, report func(plan.Progress)) ([]refresh.CheckResult, error) {
 	var results []refresh.CheckResult
 	for _, m := range rel.Models {
 		report(plan.Progress{Phase: plan.PhaseValidate, Subject: m.Name})
-		q, err := r.reader.Prepare(ctx, scope, project.Statement{SQL: fmt.Sprintf("SELECT * FROM %q", m.Name), At: m.Statement.At}, nil)
+		found, err := r.checker.Check(ctx, scope, m)
 		if err != nil {
 			return nil, err
 		}
-		if err := sameColumns(m, q.Columns()); err != nil {
-			return nil, err
-		}
-		for _, c := range m.Checks {
-			res, err := r.checker.Check(ctx, scope, m, c)
-			if err != nil {
-				return nil, err
-			}
-			results = append(results, res)
-		}
+		results = append(results, found...)
 		report(plan.Progress{Phase: plan.PhaseValidate, Subject: m.Name, Done: true, Rows: -1})
 	}
 	return results, nil
-}
-
-func sameColumns(m plan.Model, got []serving.Column) error {
-	same := len(got) == len(m.Columns)
-	for i := 0; same && i < len(got); i++ {
-		same = got[i].Name == m.Columns[i].Name && got[i].Type == string(m.Columns[i].Type)
-	}
-	if !same {
-		return fail.New(fail.Corrupt, "columns_differ", "table %q of model %q has columns %v in the lake, compiled were %v", m.Table, m.Name, got, m.Columns)
-	}
-	return nil
 }

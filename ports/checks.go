@@ -4,14 +4,14 @@ import (
 	"context"
 
 	"leapview/domain/plan"
-	"leapview/domain/project"
 	"leapview/domain/refresh"
 	"leapview/domain/serving"
 )
 
 // Checker judges the rows of a candidate.
 type Checker interface {
-	// Check evaluates one declared check of the model at the scope's snapshot, reading the rows themselves. A check that fails is
-	// a result, not an error.
-	Check(ctx context.Context, scope serving.Scope, model plan.Model, check project.Check) (refresh.CheckResult, error)
+	// Check evaluates every declared check of the model at the scope's snapshot, reading the rows themselves, and gives the results
+	// in the order of the checks. A check that fails is a result, not an error. A table whose columns are not the compiled ones is
+	// corrupt.
+	Check(ctx context.Context, scope serving.Scope, model plan.Model) ([]refresh.CheckResult, error)
 }

@@ -84,7 +84,7 @@ func twins(t *testing.T) Node {
 	store := mem.NewStore("lake", mem.StoreOptions{Clock: clock, Disk: disk, Content: sources.Content, Readings: 2})
 	log := slog.New(slog.DiscardHandler)
 	releases := app.NewReleases(mem.Bundles{Disk: disk}, mem.Documents{}, mem.Compiler{}, store)
-	refresher := app.NewRefresher(control, mem.Watermark{Disk: disk}, sources, store, mem.DataFiles{Disk: disk}, store, store, releases, gens, clock, &mem.Identity{}, "boot", log)
+	refresher := app.NewRefresher(control, mem.Watermark{Disk: disk}, sources, store, mem.DataFiles{Disk: disk}, store, releases, gens, clock, &mem.Identity{}, "boot", log)
 	return Node{
 		Deployer:  app.NewDeployer(control, mem.Bundles{Disk: disk}, releases, clock, log),
 		Refresher: refresher,

@@ -52,7 +52,7 @@ func newWorld(t *testing.T) *world {
 	log := slog.New(slog.NewTextHandler(w.log, &slog.HandlerOptions{Level: slog.LevelDebug}))
 	releases := app.NewReleases(mem.Bundles{Disk: disk}, mem.Documents{}, mem.Compiler{}, store)
 	w.deployer = app.NewDeployer(w.control, mem.Bundles{Disk: disk}, releases, clock, log)
-	w.refresher = app.NewRefresher(w.control, mem.Watermark{Disk: disk}, sources, store, mem.DataFiles{Disk: disk}, store, store, releases, w.gens, clock, ids, boot, log)
+	w.refresher = app.NewRefresher(w.control, mem.Watermark{Disk: disk}, sources, store, mem.DataFiles{Disk: disk}, store, releases, w.gens, clock, ids, boot, log)
 	w.worker = app.NewWorker(w.control, w.refresher, w.gens, clock, boot, log)
 	w.ready = app.NewReadiness(w.gens, w.health)
 	w.ready.Set(nil)

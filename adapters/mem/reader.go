@@ -169,15 +169,36 @@ func (r *reading) Close() error {
 }
 
 // Check is ports.Checker's.
-func (s *Store) Check(ctx context.Context, scope serving.Scope, model plan.Model, check project.Check) (refresh.CheckResult, error) {
-	result := refresh.CheckResult{Model: model.Name, Check: check.String(), At: check.At}
+func (s *Store) Check(ctx context.Context, scope serving.Scope, model plan.Model) ([]refresh.CheckResult, error) {
 	if err := ended(ctx); err != nil {
-		return result, err
+		return nil, err
 	}
 	rows, err := s.rowsAt(scope, model.Table)
 	if err != nil {
-		return result, err
+		return nil, err
 	}
+	if t := s.table(scope.Workspace, model.Table); t == nil || !sameColumns(t.columns, model.Columns) {
+		return nil, fail.New(fail.Corrupt, "columns_differ", "table %q has other columns than model %q was compiled to", model.Table, model.Name)
+	}
+	results := make([]refresh.CheckResult, len(model.Checks))
+	for i, c := range model.Checks {
+		if results[i], err = judge(rows, model, c); err != nil {
+			return nil, err
+		}
+	}
+	return results, nil
+}
+
+// table is a stored table, or nil.
+func (s *Store) table(w serving.Workspace, name string) *storedTable {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.schemas[w][name]
+}
+
+// judge evaluates one check over a model's rows.
+func judge(rows [][]value, model plan.Model, check project.Check) (refresh.CheckResult, error) {
+	result := refresh.CheckResult{Model: model.Name, Check: check.String(), At: check.At}
 	at := make([]int, len(check.Columns))
 	for i, name := range check.Columns {
 		at[i] = slices.IndexFunc(model.Columns, func(c project.Column) bool { return c.Name == name })

@@ -1,9 +1,10 @@
+//go:build bench
+
 package bench
 
 import (
 	"context"
 	"database/sql"
-	"flag"
 	"fmt"
 	"log/slog"
 	"os"
@@ -25,8 +26,6 @@ import (
 	"leapview/ports"
 	"leapview/tests/nodetest"
 )
-
-var ratios = flag.Bool("ratios", false, "measure (minutes); without it the test only says that it did not")
 
 const (
 	rows    = 6_000_000
@@ -53,9 +52,6 @@ const (
 
 // TestRatios measures a node against the bare engine. It asserts nothing about time: the figures are for people, beside their targets.
 func TestRatios(t *testing.T) {
-	if !*ratios {
-		t.Skip("not measured: run make bench")
-	}
 	dir := t.TempDir()
 	t.Run("endpoints", func(t *testing.T) { endpoints(t, filepath.Join(dir, "endpoints")) })
 	t.Run("refresh", func(t *testing.T) { refreshes(t, filepath.Join(dir, "refresh")) })

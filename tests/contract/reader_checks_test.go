@@ -18,6 +18,9 @@ func checkerSuite(t *testing.T, open opener) {
 	refreshed(t, s, "sales", r, 2, oneFlight)
 	n := func(n int64) *int64 { return &n }
 	at := project.Position{File: "models/trips.sql", Line: 2, Column: 5}
+	all := r.Models[0]
+	all.Checks = nil
+	var wanted []bool
 	for _, c := range []struct {
 		check project.Check
 		ok    bool
@@ -35,12 +38,35 @@ func checkerSuite(t *testing.T, open opener) {
 		{project.Check{Kind: project.RowCount, Min: n(1)}, true},
 	} {
 		c.check.At = at
-		got, err := s.checker.Check(t.Context(), scope, r.Models[0], c.check)
+		m := r.Models[0]
+		m.Checks = []project.Check{c.check}
+		results, err := s.checker.Check(t.Context(), scope, m)
 		mustLake(t, err)
+		if len(results) != 1 {
+			t.Fatalf("%s gave %+v", c.check, results)
+		}
+		got := results[0]
+		wanted = append(wanted, c.ok)
+		all.Checks = append(all.Checks, c.check)
 		if got.OK != c.ok || got.Model != "trips" || got.Check != c.check.String() || got.At != at || got.Detail == "" {
 			t.Errorf("%s gave %+v, want OK %t", c.check, got, c.ok)
 		}
 	}
-	_, err := s.checker.Check(canceled(t), scope, r.Models[0], project.Check{Kind: project.NotNull, Columns: []string{"id"}})
+	together, err := s.checker.Check(t.Context(), scope, all)
+	mustLake(t, err)
+	for i, got := range together {
+		if got.OK != wanted[i] || got.Check != all.Checks[i].String() {
+			t.Errorf("among all checks %s gave %+v, want OK %t", all.Checks[i], got, wanted[i])
+		}
+	}
+	if len(together) != len(wanted) {
+		t.Errorf("%d checks gave %d results", len(wanted), len(together))
+	}
+	other := r.Models[0]
+	other.Columns = append([]project.Column(nil), other.Columns...)
+	other.Columns[0].Type = "DOUBLE"
+	_, err = s.checker.Check(t.Context(), scope, other)
+	wantKind(t, err, fail.Corrupt)
+	_, err = s.checker.Check(canceled(t), scope, r.Models[0])
 	wantKind(t, err, fail.Canceled)
 }

@@ -15,7 +15,7 @@ import (
 	"leapview/ports"
 )
 
-// Checker judges candidates by queries that the reader pins and proves like any other.
+// Checker judges candidates by queries that are pinned and proved like the reader's.
 type Checker struct{ reader *Reader }
 
 var _ ports.Checker = (*Checker)(nil)
@@ -23,59 +23,103 @@ var _ ports.Checker = (*Checker)(nil)
 // NewChecker makes a checker over the reader.
 func NewChecker(r *Reader) *Checker { return &Checker{r} }
 
-// Check is ports.Checker's.
-func (k *Checker) Check(ctx context.Context, scope serving.Scope, model plan.Model, check project.Check) (refresh.CheckResult, error) {
-	result := refresh.CheckResult{Model: model.Name, Check: check.String(), At: check.At}
+// Check is ports.Checker's. One statement answers all checks of the model, since proving costs as much as counting.
+func (k *Checker) Check(ctx context.Context, scope serving.Scope, model plan.Model) ([]refresh.CheckResult, error) {
+	table := quote(model.Name)
+	counts := []string{"count(*) AS total"}
+	for i, c := range model.Checks {
+		count, err := counting(c, table)
+		if err != nil {
+			return nil, err
+		}
+		counts = append(counts, fmt.Sprintf("%s AS c%d", count, i))
+	}
+	found := make([]int64, len(counts))
+	err := k.reader.transaction(ctx, func(c *engine.Conn) error {
+		whole, err := pinned(ctx, c, scope, "SELECT * FROM "+table)
+		if err != nil {
+			return err
+		}
+		columns, err := describe(ctx, c, whole, nil)
+		if err != nil {
+			return err
+		}
+		if err := sameColumns(model, columns); err != nil {
+			return err
+		}
+		statement, err := pinned(ctx, c, scope, "SELECT "+strings.Join(counts, ", ")+" FROM "+table)
+		if err != nil {
+			return err
+		}
+		into := make([]any, len(found))
+		for i := range found {
+			into[i] = &found[i]
+		}
+		return c.Scan(ctx, limited(statement, 1), nil, into...)
+	})
+	if err != nil {
+		return nil, fmt.Errorf("check model %q: %w", model.Name, err)
+	}
+	results := make([]refresh.CheckResult, len(model.Checks))
+	for i, c := range model.Checks {
+		total, n := found[0], found[i+1]
+		r := refresh.CheckResult{Model: model.Name, Check: c.String(), At: c.At, OK: n == 0}
+		switch c.Kind {
+		case project.NotNull:
+			r.Detail = fmt.Sprintf("%d of %d rows have a NULL", n, total)
+		case project.Unique:
+			r.Detail = fmt.Sprintf("%d keys occur more than once in %d rows", n, total)
+		case project.RowCount:
+			r.OK = (c.Min == nil || total >= *c.Min) && (c.Max == nil || total <= *c.Max)
+			r.Detail = fmt.Sprintf("the table has %d rows", total)
+		}
+		results[i] = r
+	}
+	return results, nil
+}
+
+// counting is the expression that counts what breaks the check.
+func counting(check project.Check, table string) (string, error) {
 	columns := make([]string, len(check.Columns))
 	missing := make([]string, len(check.Columns))
 	for i, c := range check.Columns {
 		columns[i] = quote(c)
 		missing[i] = quote(c) + " IS NULL"
 	}
-	table := quote(model.Name)
 	switch check.Kind {
 	case project.NotNull:
-		n, err := k.numbers(ctx, scope, fmt.Sprintf("SELECT count(*) FILTER (WHERE %s) AS missing, count(*) AS total FROM %s", strings.Join(missing, " OR "), table))
-		if err != nil {
-			return result, err
-		}
-		result.OK, result.Detail = n[0] == 0, fmt.Sprintf("%d of %d rows have a NULL", n[0], n[1])
+		return "count(*) FILTER (WHERE " + strings.Join(missing, " OR ") + ")", nil
 	case project.Unique:
 		// A key that holds a NULL repeats nothing, as in SQL's UNIQUE.
-		n, err := k.numbers(ctx, scope, fmt.Sprintf("SELECT count(*) FILTER (WHERE n > 1) AS repeated, coalesce(sum(n), 0)::BIGINT AS total FROM (SELECT count(*) AS n FROM %s WHERE NOT (%s) GROUP BY %s)",
-			table, strings.Join(missing, " OR "), strings.Join(columns, ", ")))
-		if err != nil {
-			return result, err
-		}
-		result.OK, result.Detail = n[0] == 0, fmt.Sprintf("%d keys occur more than once in %d rows", n[0], n[1])
+		return fmt.Sprintf("(SELECT count(*) FROM (SELECT 1 AS one FROM %s WHERE NOT (%s) GROUP BY %s HAVING count(*) > 1))", table, strings.Join(missing, " OR "), strings.Join(columns, ", ")), nil
 	case project.RowCount:
-		n, err := k.numbers(ctx, scope, fmt.Sprintf("SELECT count(*) AS total, 0 AS none FROM %s", table))
-		if err != nil {
-			return result, err
-		}
-		result.OK = (check.Min == nil || n[0] >= *check.Min) && (check.Max == nil || n[0] <= *check.Max)
-		result.Detail = fmt.Sprintf("the table has %d rows", n[0])
-	default:
-		return result, fail.New(fail.Internal, "unknown_check", "there is no check %q", check.Kind)
+		return "0", nil
 	}
-	return result, nil
+	return "", fail.New(fail.Internal, "unknown_check", "there is no check %q", check.Kind)
 }
 
-// numbers is the one row of a statement of ours, which has only integers.
-func (k *Checker) numbers(ctx context.Context, scope serving.Scope, statement string) ([2]int64, error) {
-	var n [2]int64
-	err := k.reader.transaction(ctx, func(c *engine.Conn) error {
-		s, err := gate.Parse(ctx, c, statement)
-		if err != nil {
-			return err
-		}
-		q, err := prove(ctx, c, scope, s, nil)
-		if err != nil {
-			return err
-		}
-		return c.Scan(ctx, limited(q.sql, 1), nil, &n[0], &n[1])
-	})
-	return n, err
+// pinned is a statement of ours, pinned and proved.
+func pinned(ctx context.Context, c *engine.Conn, scope serving.Scope, statement string) (string, error) {
+	s, err := gate.Parse(ctx, c, statement)
+	if err != nil {
+		return "", err
+	}
+	q, err := prove(ctx, c, scope, s, nil)
+	if err != nil {
+		return "", err
+	}
+	return q.sql, nil
+}
+
+func sameColumns(m plan.Model, got []serving.Column) error {
+	same := len(got) == len(m.Columns)
+	for i := 0; same && i < len(got); i++ {
+		same = got[i].Name == m.Columns[i].Name && got[i].Type == string(m.Columns[i].Type)
+	}
+	if !same {
+		return fail.New(fail.Corrupt, "columns_differ", "table %q of model %q has columns %v in the lake, compiled were %v", m.Table, m.Name, got, m.Columns)
+	}
+	return nil
 }
 
 // quote writes a name so that the engine reads it as one.
