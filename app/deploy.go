@@ -4,6 +4,7 @@ import (
 	"context"
 	"log/slog"
 
+	"leapview/domain/fail"
 	"leapview/domain/project"
 	"leapview/domain/refresh"
 	"leapview/domain/serving"
@@ -17,11 +18,13 @@ type Deployer struct {
 	releases *Releases
 	clock    ports.Clock
 	log      *slog.Logger
+	// turn lets one deploy compile at a time: compiling takes a connection that no slot was counted for.
+	turn chan struct{}
 }
 
 // NewDeployer wires the ports that deploying needs.
 func NewDeployer(control ports.Control, bundles ports.Bundles, releases *Releases, clock ports.Clock, log *slog.Logger) *Deployer {
-	return &Deployer{control, bundles, releases, clock, log}
+	return &Deployer{control, bundles, releases, clock, log, make(chan struct{}, 1)}
 }
 
 // Deployed is what a deploy did.
@@ -36,6 +39,12 @@ type Deployed struct {
 // absolute directory of the sources. A bundle with problems changes nothing. The active snapshot and its endpoints stay until a
 // refresh activates another.
 func (d *Deployer) Deploy(ctx context.Context, bundle []byte, sourceRoot, by string) (Deployed, error) {
+	select {
+	case d.turn <- struct{}{}:
+		defer func() { <-d.turn }()
+	case <-ctx.Done():
+		return Deployed{}, fail.New(fail.Canceled, "canceled_waiting", "the deploy was given up while another one was at work").Because(ctx.Err())
+	}
 	id := project.DigestOf(bundle)
 	rel, err := d.releases.compile(ctx, id, bundle)
 	if err != nil {

@@ -64,7 +64,7 @@ func (b *build) columns(ctx context.Context, table string) (_ []project.Column, 
 // Commit is ports.Build's.
 func (b *build) Commit(ctx context.Context, models []plan.Model, mark refresh.Mark, progress func(plan.Progress)) error {
 	// Rewriting is done before the transaction, so that the lake is locked for no parsing.
-	statements := make([]string, len(models))
+	fills := make([]fill, len(models))
 	targets := map[string]gate.Target{}
 	for name, t := range b.staged {
 		targets[name] = t
@@ -73,15 +73,15 @@ func (b *build) Commit(ctx context.Context, models []plan.Model, mark refresh.Ma
 		targets[m.Name] = gate.Target{Catalog: engine.Lake, Schema: b.schema, Table: m.Table}
 	}
 	for i, m := range models {
-		text, err := gate.Rewrite(ctx, b.conn, m.Statement.SQL, targets)
+		parsed, err := gate.Parse(ctx, b.conn, m.Statement.SQL)
 		if err != nil {
-			return atModel(err, m)
+			return gated(err, m)
 		}
-		// Positions would hide a column that moved; names are compared when the release is compiled, and once more by the
-		// candidate's own check of its columns.
-		statements[i] = "INSERT INTO " + tableOf(b.schema, m.Table) + " SELECT " +
-			join(m.Columns, ", ", func(c project.Column) string { return "CAST(" + quote(c.Name) + " AS " + string(c.Type) + ")" }) +
-			" FROM (" + text + ")"
+		text, err := parsed.Rewrite(ctx, b.conn, targets, nil)
+		if err != nil {
+			return gated(err, m)
+		}
+		fills[i] = fillOf(tableOf(b.schema, m.Table), m, text)
 	}
 	if err := b.conn.Exec(ctx, "BEGIN TRANSACTION"); err != nil {
 		return err
@@ -92,8 +92,8 @@ func (b *build) Commit(ctx context.Context, models []plan.Model, mark refresh.Ma
 			return err
 		}
 		var rows int64
-		if err := b.conn.Scan(ctx, statements[i], nil, &rows); err != nil {
-			return atModel(err, m)
+		if err := b.conn.Scan(ctx, fills[i].sql, nil, &rows); err != nil {
+			return fills[i].blame(err)
 		}
 		progress(plan.Progress{Phase: plan.PhaseBuild, Subject: m.Name, Done: true, Rows: rows})
 	}
@@ -103,22 +103,69 @@ func (b *build) Commit(ctx context.Context, models []plan.Model, mark refresh.Ma
 	return b.conn.Exec(ctx, "COMMIT")
 }
 
-// atModel gives what the gate or the engine says about a model's statement its place; other errors stay as they are.
-func atModel(err error, m plan.Model) error {
-	var refused *gate.Error
-	if errors.As(err, &refused) {
-		return project.Problems{refused.Problem(m.Statement)}
+// fill is the statement that fills a model's table, and where its parts are.
+type fill struct {
+	sql   string
+	model plan.Model
+	text  gate.Text
+	// casts are the offsets at which the casts of the columns begin, and from is where the author's statement does.
+	casts []int
+	from  int
+}
+
+// fillOf casts the statement's columns, by their names, to what the table has. They were compared when the release was compiled.
+func fillOf(table string, m plan.Model, text gate.Text) fill {
+	f := fill{model: m, text: text}
+	var b strings.Builder
+	b.WriteString("INSERT INTO " + table + " SELECT ")
+	for i, c := range m.Columns {
+		if i > 0 {
+			b.WriteString(", ")
+		}
+		f.casts = append(f.casts, b.Len())
+		b.WriteString("CAST(" + quote(c.Name) + " AS " + string(c.Type) + ")")
 	}
+	b.WriteString(" FROM (")
+	f.from = b.Len()
+	b.WriteString(text.SQL + ")")
+	f.sql = b.String()
+	return f
+}
+
+// blame gives an error about the author's statement, or about the values that it met, its place; other errors stay as they are.
+func (f fill) blame(err error) error {
 	e, ok := engine.AsSQLError(err)
-	var classified *fail.Error
-	if !ok || errors.As(err, &classified) {
+	if !ok || !stopped(err) {
 		return err
 	}
 	switch e.Type {
-	case "Conversion", "Out of Range", "Invalid Input", "Binder", "Catalog", "Constraint", "Mismatch Type", "Not implemented":
-		message, _, _ := strings.Cut(e.Message, "\n")
-		return project.Problems{{At: m.Statement.At, Message: fmt.Sprintf("model %q failed on the rows it met: %s", m.Name, message),
-			Fix: "correct the model's SQL or the declared types"}}
+	case "Conversion", "Out of Range", "Invalid Input", "Divide by Zero", "Mismatch Type", "Binder", "Catalog", "Constraint", "Not implemented":
+	default:
+		return err
+	}
+	message, _, _ := strings.Cut(e.Message, "\n")
+	message = strings.ToValidUTF8(message[:min(len(message), 300)], "")
+	refused := gate.Error{Message: fmt.Sprintf("model %q failed on the rows it met: %s", f.model.Name, message), Fix: "correct the model's SQL or its declared types"}
+	switch {
+	case e.Position >= f.from && e.Position <= f.from+len(f.text.SQL):
+		refused.Offset = f.text.Origin(e.Position - f.from)
+	case len(f.casts) > 0 && e.Position >= f.casts[0] && e.Position < f.from:
+		// The cast that begins last at or before the position is the one that failed.
+		i, found := slices.BinarySearch(f.casts, e.Position)
+		if !found {
+			i--
+		}
+		c := f.model.Columns[i]
+		refused.Message = fmt.Sprintf("column %q of model %q cannot hold a row that it met as %s: %s", c.Name, f.model.Name, c.Type, message)
+	}
+	return project.Problems{refused.Problem(f.model.Statement)}
+}
+
+// gated gives what the gate refuses its place; other errors stay as they are.
+func gated(err error, m plan.Model) error {
+	var refused *gate.Error
+	if errors.As(err, &refused) {
+		return project.Problems{refused.Problem(m.Statement)}
 	}
 	return err
 }

@@ -3,181 +3,130 @@ package lake
 import (
 	"bufio"
 	"bytes"
-	"compress/gzip"
 	"context"
 	"encoding/csv"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
-	"math"
 	"os"
-	"regexp"
 	"slices"
-	"strconv"
 	"strings"
-	"sync"
-	"time"
-	"unicode/utf8"
 
 	"leapview/domain/fail"
 	"leapview/domain/project"
 	"leapview/ports"
 )
 
-// maxUnpacked bounds what one gzipped file may unpack to, so that a small file cannot fill the disk.
-const maxUnpacked = int64(64) << 30
+// maxHeader bounds the header in bytes.
+const maxHeader = 1 << 20
 
-// unpackers is how many files are unpacked at once.
-const unpackers = 2
-
-// openArtifact reads a staged file, unpacked. A gzip stream that is cut or damaged fails in the reader, by its own checksum.
-func openArtifact(a ports.Artifact) (io.ReadCloser, error) {
-	f, err := os.Open(a.Path)
-	if err != nil {
-		return nil, fail.New(fail.Internal, "staged_file_gone", "the staged copy of %s cannot be opened", a.Name).Because(err)
-	}
-	if !strings.HasSuffix(a.Name, ".gz") {
-		return f, nil
-	}
-	z, err := gzip.NewReader(bufio.NewReaderSize(f, 1<<16))
-	if err != nil {
-		return nil, errors.Join(damaged(a, err), f.Close())
-	}
-	return struct {
-		io.Reader
-		io.Closer
-	}{z, f}, nil
-}
-
-func damaged(a ports.Artifact, err error) error {
-	return project.Problems{{At: project.Position{File: a.Name}, Message: fmt.Sprintf("the gzip file is damaged or cut short: %v", err), Fix: "deliver the file again"}}
-}
-
-// unpack writes gzipped files beside their staged copies, and gives the artifacts with the unpacked paths. The engine would take a
-// gzip file that was cut short for one with fewer rows.
-func unpack(ctx context.Context, artifacts []ports.Artifact) ([]ports.Artifact, error) {
-	out := slices.Clone(artifacts)
-	errs := make([]error, len(out))
-	turn := make(chan struct{}, unpackers)
-	var all sync.WaitGroup
-	for i, a := range out {
-		if !strings.HasSuffix(a.Name, ".gz") {
-			continue
-		}
-		turn <- struct{}{}
-		all.Add(1)
-		go func() {
-			defer func() { <-turn; all.Done() }()
-			out[i].Path = a.Path + ".unpacked"
-			errs[i] = unpackOne(ctx, a, out[i].Path)
-		}()
-	}
-	all.Wait()
-	return out, errors.Join(errs...)
-}
-
-func unpackOne(ctx context.Context, a ports.Artifact, to string) (err error) {
-	in, err := openArtifact(a)
-	if err != nil {
-		return err
-	}
-	defer in.Close()
-	f, err := os.OpenFile(to, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
-	if err != nil {
-		return fail.New(fail.Internal, "cannot_unpack", "%s cannot be unpacked", a.Name).Because(err)
-	}
-	defer func() { err = errors.Join(err, f.Close()) }()
-	buffer := make([]byte, 1<<18)
-	for total := int64(0); ; {
-		if err := ctx.Err(); err != nil {
-			return fail.New(fail.Canceled, "canceled", "unpacking %s was given up", a.Name).Because(err)
-		}
-		n, readErr := in.Read(buffer)
-		if total += int64(n); total > maxUnpacked {
-			return fail.New(fail.Limit, "unpacked_bytes", "%s unpacks to more than %d bytes (limit unpacked_bytes)", a.Name, maxUnpacked).WithFix("split the file")
-		}
-		if _, err := f.Write(buffer[:n]); err != nil {
-			return fail.New(fail.Limit, "cannot_unpack", "%s cannot be unpacked", a.Name).Because(err).WithFix("free space on the disk that holds the data directory")
-		}
-		if errors.Is(readErr, io.EOF) {
-			return nil
-		}
-		if readErr != nil {
-			return damaged(a, readErr)
-		}
-	}
-}
-
-// stageCSV reads every file by the columns that its own header names. What the engine stops at is explained by reading the file once
-// more, since its own line numbers count records.
+// stageCSV reads every file by the columns that its own header names.
 func (b *build) stageCSV(ctx context.Context, table string, source project.Source, artifacts []ports.Artifact) error {
 	var problems project.Problems
-	orders := make([][]string, len(artifacts))
+	orders := make([][]project.Column, len(artifacts))
 	for i, a := range artifacts {
-		header, found, err := readHeader(a, source)
+		order, found, err := readHeader(a, source)
 		if err != nil {
 			return err
 		}
 		problems = append(problems, found...)
-		orders[i] = header
+		orders[i] = order
 	}
 	if len(problems) > 0 {
 		return first(problems)
 	}
-	plain, err := unpack(ctx, artifacts)
+	// The engine would take a gzip file that was cut short for one with fewer rows; unpacking checks its sum. Unpacked files are also
+	// read by several threads.
+	paths, drop, problems, err := derive(ctx, artifacts, zipped, func(_ ports.Artifact, in io.Reader, out io.Writer) (project.Problems, error) {
+		_, err := io.Copy(out, in)
+		return nil, err
+	})
+	defer drop()
 	if err != nil {
 		return err
 	}
-	defer func() {
-		for i, a := range plain {
-			if a.Path != artifacts[i].Path {
-				// What stays is removed with the run's staging folder.
-				_ = remove(a.Path)
-			}
-		}
-	}()
+	if len(problems) > 0 {
+		return first(problems)
+	}
 	// Files with the same header are read together, so that the engine reads them side by side.
-	for i := 0; i < len(plain); {
+	for i := 0; i < len(artifacts); {
 		j := i + 1
-		for j < len(plain) && slices.Equal(orders[i], orders[j]) {
+		for j < len(artifacts) && slices.Equal(orders[i], orders[j]) {
 			j++
 		}
-		if err := b.insertCSV(ctx, table, source, orders[i], plain[i:j]); err != nil {
-			if !stopped(err) {
-				return err
-			}
-			return explainCSV(err, source, orders[i], artifacts[i:j])
+		t := texts{columns: orders[i], header: true, delimiter: source.Delimiter, nulls: append([]string{""}, source.NullTexts...)}
+		if err := b.conn.Exec(ctx, t.insert(table, paths[i:j]...)); err != nil {
+			return b.explainCSV(ctx, err, t, artifacts[i:j], paths[i:j])
 		}
 		i = j
 	}
 	return nil
 }
 
-func (b *build) insertCSV(ctx context.Context, table string, source project.Source, header []string, files []ports.Artifact) error {
-	place := map[string]string{}
-	columns := make([]string, len(header))
-	for i, name := range header {
-		place[name] = fmt.Sprintf("c%d", i)
-		columns[i] = fmt.Sprintf("'c%d': 'VARCHAR'", i)
+// readHeader gives the declared columns in the order of the file's first record, or what is wrong with that record.
+func readHeader(a ports.Artifact, source project.Source) ([]project.Column, project.Problems, error) {
+	f, err := openArtifact(a)
+	if err != nil {
+		problems, err := asProblems(err)
+		return nil, problems, err
 	}
-	values := join(source.Columns, ", ", func(c project.Column) string { return typed(place[c.Name], c.Type) })
-	paths := join(files, ", ", func(a ports.Artifact) string { return literal(a.Path) })
-	nulls := join(append([]string{""}, source.NullTexts...), ", ", literal)
-	return b.conn.Exec(ctx, "INSERT INTO "+quote(table)+" SELECT "+values+" FROM read_csv(["+paths+"], auto_detect = false, header = true, strict_mode = true, null_padding = false, compression = 'none', delim = "+
-		literal(source.Delimiter)+", quote = '\"', escape = '\"', allow_quoted_nulls = false, nullstr = ["+nulls+"], columns = {"+strings.Join(columns, ", ")+"})")
+	defer f.Close()
+	at := project.Position{File: a.Name, Line: 1, Column: 1}
+	one := func(fix, format string, args ...any) (_ []project.Column, _ project.Problems, _ error) {
+		return nil, project.Problems{{At: at, Message: fmt.Sprintf(format, args...), Fix: fix}}, nil
+	}
+	r := csv.NewReader(skipBOM(io.LimitReader(f, maxHeader)))
+	r.Comma = rune(source.Delimiter[0])
+	header, err := r.Read()
+	var disk *fail.Error
+	switch {
+	case errors.Is(err, io.EOF):
+		return one("deliver the file again", "the file is empty: it has not even a header")
+	case errors.As(err, &disk):
+		return nil, nil, err
+	case err != nil:
+		if problems, _ := asProblems(err); problems != nil {
+			return nil, problems, nil
+		}
+		return one("deliver the file again, or correct the source's delimiter", "the header cannot be read: %v", err)
+	}
+	// The reader skips empty lines, which the engine would take for the header.
+	if line, _ := r.FieldPos(0); line > 1 {
+		return one("deliver the file with the header in its first line", "the first line is empty")
+	}
+	byName := map[string]project.Column{}
+	declared := make([]string, len(source.Columns))
+	for i, c := range source.Columns {
+		byName[c.Name], declared[i] = c, c.Name
+	}
+	var problems project.Problems
+	bad := func(fix, format string, args ...any) {
+		problems = append(problems, project.Problem{At: at, Message: fmt.Sprintf(format, args...), Fix: fix})
+	}
+	order := make([]project.Column, len(header))
+	for i, name := range header {
+		c, ok := byName[name]
+		order[i] = c
+		switch {
+		case slices.Contains(header[:i], name):
+			bad("deliver the file with each column once", "the header names the column %s twice", shown(name))
+		case !ok:
+			fix := project.Suggest(name, declared)
+			if fix == "" {
+				fix = "declare it under columns, or deliver the file without it"
+			}
+			bad(fix, "the header has a column %s that source %q does not declare", shown(name), source.Name)
+		}
+	}
+	for _, name := range declared {
+		if !slices.Contains(header, name) {
+			bad("deliver the file with it, or take it out of columns", "the header lacks the column %q that source %q declares", name, source.Name)
+		}
+	}
+	return order, problems, nil
 }
 
-// reader reads records as the engine does: quoted with ", the delimiter declared.
-func reader(r io.Reader, source project.Source) *csv.Reader {
-	c := csv.NewReader(skipBOM(r))
-	c.Comma = rune(source.Delimiter[0])
-	c.FieldsPerRecord = -1
-	c.ReuseRecord = true
-	return c
-}
-
-func skipBOM(r io.Reader) io.Reader {
+func skipBOM(r io.Reader) *bufio.Reader {
 	b := bufio.NewReaderSize(r, 1<<16)
 	if head, err := b.Peek(3); err == nil && bytes.Equal(head, []byte{0xEF, 0xBB, 0xBF}) {
 		_, _ = b.Discard(3)
@@ -185,268 +134,99 @@ func skipBOM(r io.Reader) io.Reader {
 	return b
 }
 
-// readHeader gives the names in the file's first record, and what is wrong with them.
-func readHeader(a ports.Artifact, source project.Source) ([]string, project.Problems, error) {
-	f, err := openArtifact(a)
-	if err != nil {
-		return nil, nil, err
+// explainCSV says at which lines of which files the engine stopped, by reading the files once more: the engine's own line numbers
+// count records, and it stops at the first misfit.
+func (b *build) explainCSV(ctx context.Context, stop error, t texts, artifacts []ports.Artifact, paths []string) error {
+	if !stopped(stop) {
+		return stop
 	}
-	defer f.Close()
-	at := project.Position{File: a.Name, Line: 1, Column: 1}
-	record, err := reader(f, source).Read()
-	if errors.Is(err, io.EOF) {
-		return nil, project.Problems{{At: at, Message: "the file is empty: it has not even a header", Fix: "deliver the file again"}}, nil
-	}
-	if err != nil {
-		return nil, project.Problems{{At: at, Message: fmt.Sprintf("the header cannot be read: %v", err), Fix: "deliver the file again, or correct the source's delimiter"}}, nil
-	}
-	header := slices.Clone(record)
 	var problems project.Problems
-	bad := func(fix, format string, args ...any) {
-		problems = append(problems, project.Problem{At: at, Message: fmt.Sprintf(format, args...), Fix: fix})
-	}
-	declared := make([]string, len(source.Columns))
-	for i, c := range source.Columns {
-		declared[i] = c.Name
-	}
-	for i, name := range header {
-		switch {
-		case slices.Contains(header[:i], name):
-			bad("deliver the file with each column once", "the header names the column %q twice", name)
-		case !slices.Contains(declared, name):
-			fix := project.Suggest(name, declared)
-			if fix == "" {
-				fix = "declare it under columns, or deliver the file without it"
-			}
-			bad(fix, "the header has a column %q that source %q does not declare", name, source.Name)
-		}
-	}
-	for _, name := range declared {
-		if !slices.Contains(header, name) {
-			bad("", "the header lacks the column %q that source %q declares", name, source.Name)
-		}
-	}
-	return header, problems, nil
-}
-
-// explainCSV finds the records that the engine stopped at.
-func explainCSV(stop error, source project.Source, header []string, artifacts []ports.Artifact) error {
-	var problems project.Problems
-	for _, a := range artifacts {
-		f, err := openArtifact(a)
-		if err != nil {
-			return err
-		}
-		problems = append(problems, misfitsInCSV(f, source, header, a)...)
-		if err := f.Close(); err != nil {
-			return err
-		}
+	for i, a := range artifacts {
 		if len(problems) > mostProblems {
 			break
 		}
+		found, err := broken(ctx, a, paths[i], t)
+		if err != nil {
+			return err
+		}
+		if len(found) > 0 {
+			problems = append(problems, found...)
+			continue
+		}
+		misfits, err := b.misfits(ctx, t, paths[i])
+		if err != nil {
+			return unreadable(err, a, paths[i])
+		}
+		found, err = placed(ctx, a, paths[i], t, misfits)
+		if err != nil {
+			return err
+		}
+		problems = append(problems, found...)
 	}
-	if len(problems) == 0 {
-		return unreadable(stop, artifacts[0])
+	if len(problems) > 0 {
+		return first(problems)
 	}
-	return first(problems)
+	// The engine alone knows; it names the file that it read.
+	for i, a := range artifacts {
+		if strings.Contains(stop.Error(), paths[i]) {
+			return unreadable(stop, a, paths[i])
+		}
+	}
+	return unreadable(stop, artifacts[0], paths[0])
 }
 
-func misfitsInCSV(f io.Reader, source project.Source, header []string, a ports.Artifact) project.Problems {
+// broken finds the records of a file that are no CSV, or not of this file's columns.
+func broken(ctx context.Context, a ports.Artifact, path string, t texts) (project.Problems, error) {
 	var problems project.Problems
-	types := map[string]project.Type{}
-	for _, c := range source.Columns {
-		types[c.Name] = c.Type
+	err := eachRecord(ctx, a, path, t, func(r record) bool {
+		why := r.wrong
+		// The engine lets the last delimiter of a line stand for nothing.
+		if n := len(t.columns); why == "" && len(r.fields) != n && !(len(r.fields) == n+1 && r.lastEmpty) {
+			why = fmt.Sprintf("the record has %d fields, the header has %d", len(r.fields), n)
+		}
+		if why != "" {
+			problems = append(problems, project.Problem{At: project.Position{File: a.Name, Line: r.fields[0].line, Column: 1}, Message: why, Fix: "mend the file, or deliver it again"})
+		}
+		return len(problems) <= mostProblems
+	})
+	return problems, err
+}
+
+// placed gives misfits, which are in the order of their records, the places where they stand.
+func placed(ctx context.Context, a ports.Artifact, path string, t texts, misfits []misplaced) (project.Problems, error) {
+	if len(misfits) == 0 {
+		return nil, nil
 	}
-	r := reader(f, source)
-	_, _ = r.Read()
-	for len(problems) <= mostProblems {
-		record, err := r.Read()
+	var problems project.Problems
+	n := int64(-1)
+	err := eachRecord(ctx, a, path, t, func(r record) bool {
+		for n++; len(misfits) > 0 && misfits[0].record == n; misfits = misfits[1:] {
+			at := r.fields[min(misfits[0].column, len(r.fields)-1)]
+			problems = append(problems, t.problem(misfits[0], project.Position{File: a.Name, Line: at.line, Column: at.column}))
+		}
+		return len(misfits) > 0
+	})
+	return problems, err
+}
+
+// eachRecord shows the records of a file, the header first, until visit has seen enough.
+func eachRecord(ctx context.Context, a ports.Artifact, path string, t texts, visit func(record) bool) error {
+	f, err := os.Open(path)
+	if err != nil {
+		return fail.New(fail.Internal, "staged_file_gone", "the staged copy of %s cannot be opened", a.Name).Because(err)
+	}
+	defer f.Close()
+	s := scanner{in: skipBOM(patient{ctx, f}), delimiter: t.delimiter[0], skipEmpty: len(t.columns) > 1, line: 1, column: 1}
+	for {
+		r, err := s.next()
 		if errors.Is(err, io.EOF) {
-			return problems
-		}
-		var bad *csv.ParseError
-		if errors.As(err, &bad) {
-			return append(problems, project.Problem{At: project.Position{File: a.Name, Line: bad.StartLine, Column: 1}, Message: fmt.Sprintf("the record is not well-formed CSV: %v", bad.Err)})
+			return nil
 		}
 		if err != nil {
-			return append(problems, project.Problem{At: project.Position{File: a.Name}, Message: fmt.Sprintf("the file cannot be read: %v", err)})
+			return fail.New(fail.Unavailable, "staged_file_unreadable", "the staged copy of %s cannot be read", a.Name).Because(err)
 		}
-		line, _ := r.FieldPos(0)
-		if len(record) != len(header) {
-			problems = append(problems, project.Problem{At: project.Position{File: a.Name, Line: line, Column: 1}, Message: fmt.Sprintf("the record has %d fields, the header has %d", len(record), len(header))})
-			continue
-		}
-		for i, text := range record {
-			if text == "" || slices.Contains(source.NullTexts, text) {
-				continue
-			}
-			if why := unfit(text, types[header[i]]); why != "" {
-				line, column := r.FieldPos(i)
-				problems = append(problems, project.Problem{At: project.Position{File: a.Name, Line: line, Column: column},
-					Message: fmt.Sprintf("column %q is declared %s, but the value is %s: %s", header[i], types[header[i]], shown(text), why)})
-			}
+		if !visit(r) || r.last {
+			return nil
 		}
 	}
-	return problems
-}
-
-// shown is a value for people, cut when it is long.
-func shown(text string) string {
-	const most = 60
-	if len(text) > most {
-		text = strings.ToValidUTF8(text[:most], "") + "…"
-	}
-	return strconv.Quote(text)
-}
-
-// unfit says why a text is no value of the type, by the rules that typed gives the engine; "" when it is one.
-func unfit(text string, t project.Type) string {
-	if !utf8.ValidString(text) {
-		return "it is not valid UTF-8"
-	}
-	if strings.ContainsRune(text, 0) {
-		return "it holds a NUL byte"
-	}
-	if f := form(t); f != "" && !regexp.MustCompile(`^(?:`+f+`)$`).MatchString(text) {
-		return "it has another form"
-	}
-	switch t {
-	case "TINYINT", "SMALLINT", "INTEGER", "BIGINT":
-		if _, err := strconv.ParseInt(text, 10, map[project.Type]int{"TINYINT": 8, "SMALLINT": 16, "INTEGER": 32, "BIGINT": 64}[t]); err != nil {
-			return "it is out of range"
-		}
-	case "UTINYINT", "USMALLINT", "UINTEGER", "UBIGINT":
-		if _, err := strconv.ParseUint(strings.TrimPrefix(text, "+"), 10, map[project.Type]int{"UTINYINT": 8, "USMALLINT": 16, "UINTEGER": 32, "UBIGINT": 64}[t]); err != nil {
-			return "it is out of range"
-		}
-	case "DOUBLE", "FLOAT":
-		if v, err := strconv.ParseFloat(text, map[project.Type]int{"FLOAT": 32, "DOUBLE": 64}[t]); err != nil && math.IsInf(v, 0) {
-			return "it is out of range"
-		}
-	case "DATE", "TIMESTAMP", "TIMESTAMP WITH TIME ZONE":
-		if _, err := time.Parse(time.DateOnly, text[:10]); err != nil {
-			return "there is no such day"
-		}
-		if rest := text[10:]; len(rest) >= 6 && (rest[1:3] > "24" || rest[4:6] > "59") {
-			return "there is no such time of day"
-		}
-	case "TIME":
-		if text[0:2] > "24" || text[3:5] > "59" {
-			return "there is no such time of day"
-		}
-	case "JSON":
-		if !json.Valid([]byte(text)) {
-			return "it is not JSON"
-		}
-	case "UUID":
-		if !uuidForm.MatchString(text) {
-			return "it has another form"
-		}
-	}
-	var width, scale int
-	if n, _ := fmt.Sscanf(string(t), "DECIMAL(%d,%d)", &width, &scale); n == 2 {
-		whole, _, _ := strings.Cut(strings.TrimLeft(text, "+-"), ".")
-		if len(strings.TrimLeft(whole, "0")) > width-scale {
-			return "it is out of range"
-		}
-	}
-	return ""
-}
-
-var uuidForm = regexp.MustCompile(`^(?i)\{?[0-9a-f]{8}-?[0-9a-f]{4}-?[0-9a-f]{4}-?[0-9a-f]{4}-?[0-9a-f]{12}\}?$`)
-
-// misfitsInJSON reads an array of objects or one object after another, and says which of them do not fit.
-func misfitsInJSON(f io.Reader, source project.Source, a ports.Artifact) project.Problems {
-	lines := &lineCounter{r: skipBOM(f)}
-	d := json.NewDecoder(lines)
-	d.UseNumber()
-	var problems project.Problems
-	types := map[string]project.Type{}
-	for _, c := range source.Columns {
-		types[c.Name] = c.Type
-	}
-	at := func() project.Position {
-		return project.Position{File: a.Name, Line: lines.at(d.InputOffset()), Column: 1}
-	}
-	if format, err := jsonFormat(a); err != nil {
-		return nil
-	} else if format == "array" {
-		_, _ = d.Token()
-	}
-	for len(problems) <= mostProblems && d.More() {
-		var raw json.RawMessage
-		err := d.Decode(&raw)
-		where := at()
-		if err != nil {
-			return append(problems, project.Problem{At: where, Message: fmt.Sprintf("the file is not well-formed JSON: %v", err)})
-		}
-		var object map[string]json.RawMessage
-		if json.Unmarshal(raw, &object) != nil || object == nil {
-			problems = append(problems, project.Problem{At: where, Message: "each record has to be an object"})
-			continue
-		}
-		names := make([]string, 0, len(object))
-		for name := range object {
-			names = append(names, name)
-		}
-		slices.Sort(names)
-		for _, name := range names {
-			t, ok := types[name]
-			if !ok {
-				problems = append(problems, project.Problem{At: where, Message: fmt.Sprintf("the record has a key %q that source %q does not declare", name, source.Name)})
-				continue
-			}
-			if why := unfitJSON(object[name], t); why != "" {
-				problems = append(problems, project.Problem{At: where, Message: fmt.Sprintf("key %q is declared %s, but the value is %s: %s", name, t, shown(string(object[name])), why)})
-			}
-		}
-	}
-	return problems
-}
-
-func unfitJSON(raw json.RawMessage, t project.Type) string {
-	if string(raw) == "null" || t == "JSON" {
-		return ""
-	}
-	switch t {
-	case "VARCHAR", "DATE", "TIME", "TIMESTAMP", "TIMESTAMP WITH TIME ZONE", "UUID", "BLOB":
-		var text string
-		if json.Unmarshal(raw, &text) != nil {
-			return "it is no string"
-		}
-		return unfit(text, t)
-	case "BOOLEAN":
-		if s := string(raw); s != "true" && s != "false" {
-			return "it is neither true nor false"
-		}
-		return ""
-	}
-	if c := raw[0]; c != '-' && (c < '0' || c > '9') {
-		return "it is no number"
-	}
-	return unfit(string(raw), t)
-}
-
-// lineCounter remembers where lines end in what was read through it.
-type lineCounter struct {
-	r    io.Reader
-	read int64
-	ends []int64
-}
-
-func (l *lineCounter) Read(p []byte) (int, error) {
-	n, err := l.r.Read(p)
-	for i, c := range p[:n] {
-		if c == '\n' {
-			l.ends = append(l.ends, l.read+int64(i))
-		}
-	}
-	l.read += int64(n)
-	return n, err
-}
-
-// at is the line, counted from 1, that the byte before offset is on.
-func (l *lineCounter) at(offset int64) int {
-	i, _ := slices.BinarySearch(l.ends, offset-1)
-	return i + 1
 }

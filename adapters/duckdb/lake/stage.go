@@ -2,10 +2,9 @@ package lake
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"os"
+	"strconv"
 	"strings"
 
 	"leapview/adapters/duckdb/engine"
@@ -55,197 +54,168 @@ func (b *build) Stage(ctx context.Context, source project.Source, artifacts []po
 }
 
 // form is the exact text that a declared type accepts, as a regular expression for a whole value; "" when the engine's own cast is
-// strict enough. The engine alone would round 1.5 to an INTEGER, cut the time off a DATE, and drop an offset.
-func form(t project.Type) string {
+// strict enough. The engine alone would round 1.5 to an INTEGER, cut the time off a DATE, and drop an offset. expected says the
+// same to people.
+func form(t project.Type) (pattern, expected string) {
 	const (
 		date  = `[0-9]{4}-[0-9]{2}-[0-9]{2}`
 		clock = `[0-9]{2}:[0-9]{2}(:[0-9]{2}([.][0-9]{1,6}0*)?)?`
 	)
 	switch t {
 	case "TINYINT", "SMALLINT", "INTEGER", "BIGINT", "UTINYINT", "USMALLINT", "UINTEGER", "UBIGINT":
-		return `[+-]?[0-9]+`
+		return `[+-]?[0-9]+`, "a whole number within its range, in digits alone"
 	case "FLOAT", "DOUBLE":
-		return `[+-]?([0-9]+([.][0-9]*)?|[.][0-9]+)([eE][+-]?[0-9]+)?|(?i:nan|[+-]?inf(inity)?)`
+		return `[+-]?([0-9]+([.][0-9]*)?|[.][0-9]+)([eE][+-]?[0-9]+)?`, "a number within its range, like -1.5 or 1e9"
 	case "BOOLEAN":
-		return `(?i:true|false|t|f|1|0)`
+		return `(?i:true|false|t|f|1|0)`, "true or false, t or f, 1 or 0"
 	case "DATE":
-		return date
+		return date, "a day like 2024-02-29"
 	case "TIME":
-		return clock
+		return clock, "a time of day like 23:59:59.999999"
 	case "TIMESTAMP":
-		return date + `[ T]` + clock
+		return date + `[ T]` + clock, "a day and time without an offset, like 2024-02-29 23:59:59.999999"
 	case "TIMESTAMP WITH TIME ZONE":
-		return date + `[ T]` + clock + `(Z|[+-][0-9]{2}(:?[0-9]{2})?)`
+		return date + `[ T]` + clock + `(Z|[+-][0-9]{2}(:?[0-9]{2})?)`, "a day and time with its offset, like 2024-02-29T23:59:59Z or 2024-02-29 23:59:59+02"
+	case "VARCHAR":
+		return "", "text without NUL bytes"
+	case "BLOB":
+		return "", `ASCII text, with other bytes as \xFF`
 	}
 	if digits, found := strings.CutPrefix(string(t), "DECIMAL("); found {
-		_, scale, _ := strings.Cut(strings.TrimSuffix(digits, ")"), ",")
-		return `[+-]?([0-9]+([.][0-9]{0,` + scale + `}0*)?|[.][0-9]{1,` + scale + `}0*)`
+		width, scale, _ := strings.Cut(strings.TrimSuffix(digits, ")"), ",")
+		expected = fmt.Sprintf("a number of at most %s digits, at most %s of them behind the point", width, scale)
+		if scale == "0" {
+			return `[+-]?[0-9]+([.]0*)?`, expected
+		}
+		return `[+-]?([0-9]+([.][0-9]{0,` + scale + `}0*)?|[.][0-9]{1,` + scale + `}0*)`, expected
 	}
-	return ""
+	return "", string(t) + " text"
 }
 
-// typed is the expression that turns the text in column x into the declared type, exactly, or stops the statement. A text that is
-// already the value's own text needs no look at its form, which is the usual case and the cheap one.
-func typed(x string, t project.Type) string {
-	stop := "error(" + literal(misfit) + ")"
-	switch t {
-	case "VARCHAR":
+// value is the expression of the text x as the type, NULL when the engine cannot read it.
+func value(x string, t project.Type) string {
+	if t == "VARCHAR" {
+		return x
+	}
+	return "TRY_CAST(" + x + " AS " + string(t) + ")"
+}
+
+// ownText is the condition under which the text x is already the very text of its value: it is exact then, whatever its form, and most
+// texts are. It is not true for NULL.
+func ownText(x string, t project.Type) string { return "CAST(" + value(x, t) + " AS VARCHAR) = " + x }
+
+// formed is the condition under which the text x, which is not NULL, has the form of its type.
+func formed(x string, t project.Type) string {
+	pattern, _ := form(t)
+	match := "regexp_full_match(" + x + ", " + literal(pattern) + ")"
+	switch {
+	case t == "VARCHAR":
 		// The engine's own file statistics cannot hold a NUL byte.
-		return "CASE WHEN contains(" + x + ", chr(0)) THEN " + stop + " ELSE " + x + " END"
-	case "FLOAT", "DOUBLE":
-		v := "TRY_CAST(" + x + " AS " + string(t) + ")"
-		return "CASE WHEN " + x + " IS NULL THEN NULL WHEN isfinite(" + v + ") AND regexp_full_match(" + x + ", " + literal(form(t)) + ") THEN " + v +
-			" WHEN NOT isfinite(" + v + ") AND regexp_full_match(" + x + ", '(?i:nan|[+-]?inf(inity)?)') THEN " + v + " ELSE " + stop + " END"
+		return "NOT contains(" + x + ", chr(0))"
+	case t == "FLOAT" || t == "DOUBLE":
+		// A number beyond the range would become infinite.
+		return "CASE WHEN isfinite(" + value(x, t) + ") THEN " + match + " ELSE regexp_full_match(" + x + ", '(?i:nan|[+-]?inf(inity)?)') END"
+	case pattern == "":
+		return "true"
 	}
-	v := "TRY_CAST(" + x + " AS " + string(t) + ")"
-	fits := v + " IS NOT NULL"
-	if f := form(t); f != "" {
-		fits = v + "::VARCHAR = " + x + " OR (" + fits + " AND regexp_full_match(" + x + ", " + literal(f) + "))"
-		return "CASE WHEN " + x + " IS NULL THEN NULL WHEN " + v + "::VARCHAR = " + x + " THEN " + v +
-			" WHEN " + v + " IS NOT NULL AND regexp_full_match(" + x + ", " + literal(f) + ") THEN " + v + " ELSE " + stop + " END"
-	}
-	return "CASE WHEN " + x + " IS NULL THEN NULL WHEN " + fits + " THEN " + v + " ELSE " + stop + " END"
+	return match
 }
 
-// stageParquet reads columns by name. A file whose columns differ from the declared ones, or whose type would have to lose something,
-// is a problem that names both.
-func (b *build) stageParquet(ctx context.Context, table string, source project.Source, artifacts []ports.Artifact) error {
-	var problems project.Problems
-	for _, a := range artifacts {
-		got, err := b.columns(ctx, "SELECT * FROM read_parquet("+literal(a.Path)+")")
-		if err != nil {
-			return unreadable(err, a)
-		}
-		problems = append(problems, compare(a, source, got)...)
+// typed is the expression that turns the text x into the declared type, exactly, or stops the statement. Its order is the cheapest
+// one measured.
+func typed(x string, t project.Type) string {
+	if t == "VARCHAR" {
+		return "CASE WHEN " + formed(x, t) + " THEN " + x + " WHEN " + x + " IS NULL THEN NULL ELSE error(" + literal(misfit) + ") END"
 	}
-	if len(problems) > 0 {
-		return first(problems)
-	}
-	for _, a := range artifacts {
-		values := join(source.Columns, ", ", func(c project.Column) string { return "CAST(" + quote(c.Name) + " AS " + string(c.Type) + ")" })
-		if err := b.conn.Exec(ctx, "INSERT INTO "+quote(table)+" SELECT "+values+" FROM read_parquet("+literal(a.Path)+")"); err != nil {
-			return unreadable(err, a)
-		}
-	}
-	return nil
+	return "CASE WHEN " + ownText(x, t) + " THEN " + value(x, t) + " WHEN " + x + " IS NULL THEN NULL WHEN " + formed(x, t) + " THEN CAST(" + x + " AS " + string(t) +
+		") ELSE error(" + literal(misfit) + ") END"
 }
 
-// compare holds a Parquet file's columns against the declared ones.
-func compare(a ports.Artifact, source project.Source, got []project.Column) project.Problems {
-	at := project.Position{File: a.Name}
-	var problems project.Problems
-	declared := map[string]project.Column{}
-	for _, c := range source.Columns {
-		declared[c.Name] = c
+// misfitting is the condition under which typed would stop at the text x.
+func misfitting(x string, t project.Type) string {
+	if t == "VARCHAR" {
+		return "NOT " + formed(x, t)
 	}
-	seen := map[string]bool{}
-	for _, g := range got {
-		seen[g.Name] = true
-		d, ok := declared[g.Name]
-		switch {
-		case !ok:
-			problems = append(problems, project.Problem{At: at, Message: fmt.Sprintf("the file has a column %q that source %q does not declare", g.Name, source.Name),
-				Fix: "declare it under columns, or deliver the file without it"})
-		case !widens(g.Type, d.Type):
-			problems = append(problems, project.Problem{At: at, Message: fmt.Sprintf("column %q is %s in the file, which source %q declares as %s: values could be lost", g.Name, g.Type, source.Name, d.Type),
-				Fix: fmt.Sprintf("declare it as %s, and cast it in a model", g.Type)})
-		}
-	}
-	for _, c := range source.Columns {
-		if !seen[c.Name] {
-			problems = append(problems, project.Problem{At: at, Message: fmt.Sprintf("the file lacks the column %q that source %q declares", c.Name, source.Name)})
-		}
-	}
-	return problems
+	return x + " IS NOT NULL AND (" + ownText(x, t) + " OR " + value(x, t) + " IS NOT NULL AND " + formed(x, t) + ") IS NOT TRUE"
 }
 
-// widening lists, for each type, the ones that hold all of its values exactly.
-var widening = map[project.Type]string{
-	"TINYINT":   "SMALLINT INTEGER BIGINT FLOAT DOUBLE",
-	"SMALLINT":  "INTEGER BIGINT FLOAT DOUBLE",
-	"INTEGER":   "BIGINT DOUBLE",
-	"UTINYINT":  "SMALLINT INTEGER BIGINT USMALLINT UINTEGER UBIGINT FLOAT DOUBLE",
-	"USMALLINT": "INTEGER BIGINT UINTEGER UBIGINT FLOAT DOUBLE",
-	"UINTEGER":  "BIGINT UBIGINT DOUBLE",
-	"FLOAT":     "DOUBLE",
-	"DATE":      "TIMESTAMP",
+// texts are delimited files with the same columns in the same order. Every field is read as text first: typed decides what
+// becomes of it.
+type texts struct {
+	columns   []project.Column
+	header    bool
+	delimiter string
+	nulls     []string
 }
 
-// widens tells whether every value of one type is a value of the other.
-func widens(from, to project.Type) bool {
-	if from == to {
-		return true
+// read is the table function over the files, with columns c0, c1, ….
+func (t texts) read(parallel bool, paths ...string) string {
+	columns := make([]string, len(t.columns))
+	for i := range columns {
+		columns[i] = fmt.Sprintf("'c%d': 'VARCHAR'", i)
 	}
-	for _, t := range strings.Fields(widening[from]) {
-		if project.Type(t) == to {
-			return true
-		}
-	}
-	var p, s, q, r int
-	if n, _ := fmt.Sscanf(string(from), "DECIMAL(%d,%d)", &p, &s); n == 2 {
-		if n, _ := fmt.Sscanf(string(to), "DECIMAL(%d,%d)", &q, &r); n == 2 {
-			return r >= s && q-r >= p-s
-		}
-	}
-	return false
+	return fmt.Sprintf("read_csv([%s], auto_detect = false, header = %t, columns = {%s}, delim = %s, quote = '\"', escape = '\"', nullstr = [%s], allow_quoted_nulls = false, "+
+		"strict_mode = true, null_padding = false, compression = 'none', hive_partitioning = false, parallel = %t)",
+		join(paths, ", ", literal), t.header, strings.Join(columns, ", "), literal(t.delimiter), join(t.nulls, ", ", literal), parallel)
 }
 
-// stageJSON reads an array of objects, or one object a line. Each value is taken as the text it was written in, so that none is
-// rounded on the way.
-func (b *build) stageJSON(ctx context.Context, table string, source project.Source, artifacts []ports.Artifact) error {
-	names := join(source.Columns, ", ", func(c project.Column) string { return literal(c.Name) })
-	for _, a := range artifacts {
-		format, err := jsonFormat(a)
-		if err != nil {
-			return err
-		}
-		values := join(source.Columns, ", ", func(c project.Column) string {
-			path := literal("/" + strings.NewReplacer("~", "~0", "/", "~1").Replace(c.Name))
-			x := "json_extract_string(j, " + path + ")"
-			if c.Type == "JSON" {
-				return "json_extract(j, " + path + ")"
-			}
-			kinds := "'UBIGINT', 'BIGINT', 'DOUBLE', 'HUGEINT', 'UHUGEINT'"
-			switch c.Type {
-			case "BOOLEAN":
-				kinds = "'BOOLEAN'"
-			case "VARCHAR", "DATE", "TIME", "TIMESTAMP", "TIMESTAMP WITH TIME ZONE", "UUID", "BLOB":
-				kinds = "'VARCHAR'"
-			}
-			// A missing key and a JSON null are both NULL.
-			return "CASE WHEN " + x + " IS NULL THEN NULL WHEN json_type(j, " + path + ") NOT IN (" + kinds + ") THEN error(" + literal(misfit) + ") ELSE " + typed(x, c.Type) + " END"
-		})
-		from := "(SELECT CASE WHEN json_type(json) <> 'OBJECT' OR NOT list_has_all([" + names + "], json_keys(json)) THEN error(" + literal(misfit) + ") ELSE json END AS j FROM read_json_objects(" +
-			literal(a.Path) + ", format = " + literal(format) + ", compression = " + literal(compression(a)) + "))"
-		if err := b.conn.Exec(ctx, "INSERT INTO "+quote(table)+" SELECT "+values+" FROM "+from); err != nil {
-			return b.explainJSON(err, source, a)
-		}
+// insert is the statement that adds all of the files' records to the table.
+func (t texts) insert(table string, paths ...string) string {
+	values := make([]string, len(t.columns))
+	for i, c := range t.columns {
+		values[i] = typed(fmt.Sprintf("c%d", i), c.Type)
 	}
-	return nil
+	names := join(t.columns, ", ", func(c project.Column) string { return quote(c.Name) })
+	return "INSERT INTO " + quote(table) + " (" + names + ") SELECT " + strings.Join(values, ", ") + " FROM " + t.read(true, paths...)
 }
 
-func compression(a ports.Artifact) string {
-	if strings.HasSuffix(a.Name, ".gz") {
-		return "gzip"
-	}
-	return "none"
+// misplaced is a value that does not fit its column.
+type misplaced struct {
+	// record counts the file's records from 1, without the header.
+	record int64
+	column int
+	text   string
 }
 
-// explainJSON finds, by reading the file once more, the objects that the engine stopped at.
-func (b *build) explainJSON(err error, source project.Source, a ports.Artifact) error {
-	if !stopped(err) {
-		return unreadable(err, a)
+// misfits asks the engine, which alone knows what it can read, for the first values of the file that do not fit.
+func (b *build) misfits(ctx context.Context, t texts, path string) (_ []misplaced, err error) {
+	bad := make([]string, len(t.columns))
+	for i, c := range t.columns {
+		x := fmt.Sprintf("c%d", i)
+		bad[i] = fmt.Sprintf("CASE WHEN %s THEN {'i': %d, 'x': %s} END", misfitting(x, c.Type), i, x)
 	}
-	f, openErr := openArtifact(a)
-	if openErr != nil {
-		return openErr
+	rows, err := b.conn.Rows(ctx, "SELECT n, u.i, left(u.x, 100) FROM (SELECT n, unnest(l) AS u FROM (SELECT row_number() OVER () AS n, ["+strings.Join(bad, ", ")+"] AS l FROM "+
+		t.read(false, path)+")) WHERE u IS NOT NULL ORDER BY n, u.i LIMIT "+strconv.Itoa(mostProblems+1))
+	if err != nil {
+		return nil, err
 	}
-	defer f.Close()
-	problems := misfitsInJSON(f, source, a)
-	if len(problems) == 0 {
-		return unreadable(err, a)
+	defer func() { err = errors.Join(err, rows.Close()) }()
+	var found []misplaced
+	for rows.Next() {
+		var m misplaced
+		if err := rows.Scan(&m.record, &m.column, &m.text); err != nil {
+			return nil, engine.Translate(err)
+		}
+		found = append(found, m)
 	}
-	return first(problems)
+	return found, engine.Translate(rows.Err())
+}
+
+// problem is the value's problem, at its place.
+func (t texts) problem(m misplaced, at project.Position) project.Problem {
+	c := t.columns[m.column]
+	_, expected := form(c.Type)
+	return project.Problem{At: at, Message: fmt.Sprintf("column %q is declared %s, which %s is not: it has to be %s", c.Name, c.Type, shown(m.text), expected),
+		Fix: "mend the file, or declare the column VARCHAR and convert it in a model"}
+}
+
+// shown is a value for people, cut when it is long.
+func shown(text string) string {
+	const most = 60
+	if len(text) > most {
+		text = strings.ToValidUTF8(text[:most], "") + "…"
+	}
+	return strconv.Quote(text)
 }
 
 // stopped tells whether the engine stopped at a value or at the file's shape, rather than at a bound or a defect.
@@ -255,48 +225,23 @@ func stopped(err error) bool {
 	return ok && !errors.As(err, &classified)
 }
 
-// unreadable names the artifact that the engine could not read; bounds, cancellation and defects stay as they are.
-func unreadable(err error, a ports.Artifact) error {
+// unreadable names the artifact that the engine could not read; bounds, cancellation and defects stay as they are. path is what
+// the engine read, the artifact's own staged copy or something made of it.
+func unreadable(err error, a ports.Artifact, path string) error {
 	if !stopped(err) {
 		return err
 	}
 	e, _ := engine.AsSQLError(err)
-	message, _, _ := strings.Cut(e.Message, "\n")
-	return project.Problems{{At: project.Position{File: a.Name}, Message: "the file cannot be read as declared: " + strings.ReplaceAll(message, a.Path, a.Name),
+	message, _, _ := strings.Cut(strings.NewReplacer(path, a.Name, a.Path, a.Name).Replace(e.Message), "\n")
+	return project.Problems{{At: project.Position{File: a.Name}, Message: "the file cannot be read as declared: " + strings.ToValidUTF8(message[:min(len(message), 300)], ""),
 		Fix: "mend or replace the file, or correct the source's declaration"}}
 }
 
 // first is as many of the problems as are worth reporting.
 func first(problems project.Problems) error {
 	if len(problems) > mostProblems {
-		more := len(problems) - mostProblems
-		problems = append(problems[:mostProblems:mostProblems], project.Problem{At: problems[mostProblems].At, Message: fmt.Sprintf("%d more problems like these were left out", more)})
+		at := problems[mostProblems].At
+		problems = append(problems[:mostProblems:mostProblems], project.Problem{At: at, Message: "problems like these go on from here and were left out"})
 	}
 	return problems
-}
-
-// jsonFormat tells an array from one object a line by the first byte that is no space.
-func jsonFormat(a ports.Artifact) (string, error) {
-	f, err := openArtifact(a)
-	if err != nil {
-		return "", err
-	}
-	defer f.Close()
-	d := json.NewDecoder(f)
-	t, err := d.Token()
-	if err != nil {
-		return "", project.Problems{{At: project.Position{File: a.Name, Line: 1, Column: 1}, Message: "the file holds no JSON", Fix: "deliver an array of objects, or one object a line"}}
-	}
-	if t == json.Delim('[') {
-		return "array", nil
-	}
-	return "newline_delimited", nil
-}
-
-// remove deletes a file of ours that may be gone already.
-func remove(path string) error {
-	if err := os.Remove(path); err != nil && !errors.Is(err, os.ErrNotExist) {
-		return fmt.Errorf("remove a staged file: %w", err)
-	}
-	return nil
 }

@@ -1,0 +1,152 @@
+package lake
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"leapview/domain/project"
+	"leapview/ports"
+)
+
+// readParquet is the table function over one file. Only what the file holds counts: folders named key=value add nothing.
+func readParquet(path string) string {
+	return "read_parquet(" + literal(path) + ", hive_partitioning = false, union_by_name = false)"
+}
+
+// stageParquet reads columns by name. A file whose columns differ from the declared ones, or whose type would have to lose something,
+// is a problem that names both.
+func (b *build) stageParquet(ctx context.Context, table string, source project.Source, artifacts []ports.Artifact) error {
+	var problems project.Problems
+	types := make([]map[string]project.Type, len(artifacts))
+	for i, a := range artifacts {
+		got, err := b.columns(ctx, "SELECT * FROM "+readParquet(a.Path))
+		if err != nil {
+			return unreadable(err, a, a.Path)
+		}
+		types[i] = map[string]project.Type{}
+		for _, c := range got {
+			types[i][c.Name] = c.Type
+		}
+		problems = append(problems, compare(a, source, got)...)
+	}
+	if len(problems) > 0 {
+		return first(problems)
+	}
+	for i, a := range artifacts {
+		values := join(source.Columns, ", ", func(c project.Column) string { return converted(quote(c.Name), types[i][c.Name], c.Type) })
+		if err := b.conn.Exec(ctx, "INSERT INTO "+quote(table)+" SELECT "+values+" FROM "+readParquet(a.Path)); err != nil {
+			if e := unreadable(err, a, a.Path); !strings.Contains(err.Error(), misfit) {
+				return e
+			}
+			return project.Problems{{At: project.Position{File: a.Name}, Message: "the file has a time with fractions of a microsecond, which no type can keep",
+				Fix: "deliver the file with microseconds"}}
+		}
+	}
+	return nil
+}
+
+// converted is the value of a column as the declared type, which holds every value of the file's type but the finest fractions of
+// nanosecond times: those stop the statement.
+func converted(x string, from, to project.Type) string {
+	v := "CAST(" + x + " AS " + string(to) + ")"
+	if from == nanoseconds && to == "TIMESTAMP" {
+		return "CASE WHEN " + x + " IS NULL THEN NULL WHEN CAST(" + v + " AS " + nanoseconds + ") = " + x + " THEN " + v + " ELSE error(" + literal(misfit) + ") END"
+	}
+	return v
+}
+
+// compare holds a Parquet file's columns against the declared ones.
+func compare(a ports.Artifact, source project.Source, got []project.Column) project.Problems {
+	at := project.Position{File: a.Name}
+	var problems project.Problems
+	declared := map[string]project.Column{}
+	names := make([]string, len(source.Columns))
+	for i, c := range source.Columns {
+		declared[c.Name], names[i] = c, c.Name
+	}
+	seen := map[string]bool{}
+	for _, g := range got {
+		seen[g.Name] = true
+		d, ok := declared[g.Name]
+		switch {
+		case !ok:
+			fix := project.Suggest(g.Name, names)
+			if fix == "" {
+				fix = "declare it under columns, or deliver the file without it"
+			}
+			problems = append(problems, project.Problem{At: at, Message: fmt.Sprintf("the file has a column %s that source %q does not declare", shown(g.Name), source.Name), Fix: fix})
+		case !widens(g.Type, d.Type):
+			fix := "deliver the file with another type"
+			if use := holds(g.Type); use != "" {
+				fix = fmt.Sprintf("declare it as %s, and cast it in a model", use)
+			}
+			problems = append(problems, project.Problem{At: at, Message: fmt.Sprintf("column %q is %s in the file, which source %q declares as %s: values could be lost", g.Name, g.Type, source.Name, d.Type), Fix: fix})
+		}
+	}
+	for _, c := range source.Columns {
+		if !seen[c.Name] {
+			problems = append(problems, project.Problem{At: at, Message: fmt.Sprintf("the file lacks the column %q that source %q declares", c.Name, source.Name),
+				Fix: "deliver the file with it, or take it out of columns"})
+		}
+	}
+	return problems
+}
+
+// nanoseconds is a type that files have and sources cannot declare.
+const nanoseconds = "TIMESTAMP_NS"
+
+// widening lists, for each type, the ones that hold all of its values exactly; of nanoseconds, all that are whole microseconds.
+var widening = map[project.Type]string{
+	"TINYINT":   "SMALLINT INTEGER BIGINT FLOAT DOUBLE",
+	"SMALLINT":  "INTEGER BIGINT FLOAT DOUBLE",
+	"INTEGER":   "BIGINT DOUBLE",
+	"UTINYINT":  "SMALLINT INTEGER BIGINT USMALLINT UINTEGER UBIGINT FLOAT DOUBLE",
+	"USMALLINT": "INTEGER BIGINT UINTEGER UBIGINT FLOAT DOUBLE",
+	"UINTEGER":  "BIGINT UBIGINT DOUBLE",
+	"FLOAT":     "DOUBLE",
+	"DATE":      "TIMESTAMP",
+	nanoseconds: "TIMESTAMP",
+}
+
+// wholeDigits is how many decimal digits a type of whole numbers has at most.
+var wholeDigits = map[project.Type]int{
+	"TINYINT": 3, "UTINYINT": 3, "SMALLINT": 5, "USMALLINT": 5, "INTEGER": 10, "UINTEGER": 10, "BIGINT": 19, "UBIGINT": 20,
+}
+
+// widens tells whether every value of one type is a value of the other.
+func widens(from, to project.Type) bool {
+	if from == to {
+		return true
+	}
+	for _, t := range strings.Fields(widening[from]) {
+		if project.Type(t) == to {
+			return true
+		}
+	}
+	q, r, ok := decimalOf(to)
+	if !ok {
+		return false
+	}
+	if p, s, ok := decimalOf(from); ok {
+		return r >= s && q-r >= p-s
+	}
+	n, whole := wholeDigits[from]
+	return whole && q-r >= n
+}
+
+func decimalOf(t project.Type) (width, scale int, ok bool) {
+	n, _ := fmt.Sscanf(string(t), "DECIMAL(%d,%d)", &width, &scale)
+	return width, scale, n == 2
+}
+
+// holds is the type to declare for a file's type, or "" when there is none.
+func holds(t project.Type) string {
+	if t == nanoseconds {
+		return "TIMESTAMP"
+	}
+	if _, err := project.ParseType(string(t)); err != nil {
+		return ""
+	}
+	return string(t)
+}
