@@ -55,12 +55,23 @@ func (b *build) stageCSV(ctx context.Context, table string, source project.Sourc
 			j++
 		}
 		t := texts{columns: orders[i], header: true, delimiter: source.Delimiter, nulls: append([]string{""}, source.NullTexts...)}
-		if err := b.conn.Exec(ctx, t.insert(table, paths[i:j]...)); err != nil {
+		if err := b.insertCSV(ctx, table, t, paths[i:j]); err != nil {
 			return b.explainCSV(ctx, err, t, artifacts[i:j], paths[i:j])
 		}
 		i = j
 	}
 	return nil
+}
+
+// insertCSV lets the engine read plain files with their types, and all others exactly. What the engine cannot read of plain files, a
+// number out of its range say, is left to the exact way too.
+func (b *build) insertCSV(ctx context.Context, table string, t texts, paths []string) error {
+	if t.plain(ctx, paths) {
+		if err := b.conn.Exec(ctx, t.insertTyped(table, paths...)); err == nil || !stopped(err) {
+			return err
+		}
+	}
+	return b.conn.Exec(ctx, t.insert(table, paths...))
 }
 
 // readHeader gives the declared columns in the order of the file's first record, or what is wrong with that record.

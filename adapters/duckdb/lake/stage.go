@@ -150,9 +150,14 @@ type texts struct {
 
 // read is the table function over the files, with columns c0, c1, ….
 func (t texts) read(parallel bool, paths ...string) string {
+	return t.readAs(func(project.Column) project.Type { return "VARCHAR" }, parallel, paths...)
+}
+
+// readAs is read with columns of the types that as gives them.
+func (t texts) readAs(as func(project.Column) project.Type, parallel bool, paths ...string) string {
 	columns := make([]string, len(t.columns))
-	for i := range columns {
-		columns[i] = fmt.Sprintf("'c%d': 'VARCHAR'", i)
+	for i, c := range t.columns {
+		columns[i] = fmt.Sprintf("'c%d': '%s'", i, as(c))
 	}
 	return fmt.Sprintf("read_csv([%s], auto_detect = false, header = %t, columns = {%s}, delim = %s, quote = '\"', escape = '\"', nullstr = [%s], allow_quoted_nulls = false, "+
 		"strict_mode = true, null_padding = false, compression = 'none', hive_partitioning = false, parallel = %t)",
@@ -165,8 +170,16 @@ func (t texts) insert(table string, paths ...string) string {
 	for i, c := range t.columns {
 		values[i] = typed(fmt.Sprintf("c%d", i), c.Type)
 	}
-	names := join(t.columns, ", ", func(c project.Column) string { return quote(c.Name) })
-	return "INSERT INTO " + quote(table) + " (" + names + ") SELECT " + strings.Join(values, ", ") + " FROM " + t.read(true, paths...)
+	return t.into(table) + " SELECT " + strings.Join(values, ", ") + " FROM " + t.read(true, paths...)
+}
+
+// insertTyped is insert for files that are plain.
+func (t texts) insertTyped(table string, paths ...string) string {
+	return t.into(table) + " SELECT * FROM " + t.readAs(func(c project.Column) project.Type { return c.Type }, true, paths...)
+}
+
+func (t texts) into(table string) string {
+	return "INSERT INTO " + quote(table) + " (" + join(t.columns, ", ", func(c project.Column) string { return quote(c.Name) }) + ")"
 }
 
 // misplaced is a value that does not fit its column.
