@@ -170,13 +170,20 @@ func (r *Refresher) refresh(ctx context.Context, w serving.Workspace, id refresh
 
 	// 3. Missing tables are recorded, then created empty in commits of their own, since a schema change inside the data
 	// transaction is not safe beside readers. Then one transaction writes all rows and the mark.
-	for _, m := range rel.Models {
-		now := r.clock.Now()
-		if err := r.control.Update(ctx, scope, func(s refresh.State) ([]refresh.Event, error) {
-			return s.RecordTable(begun, m.Name, m.Table, now)
-		}); err != nil {
-			return none, err
+	if err := r.record(ctx, scope, func(s refresh.State, now time.Time) ([]refresh.Event, error) {
+		var events []refresh.Event
+		for _, m := range rel.Models {
+			more, err := s.RecordTable(begun, m.Name, m.Table, now)
+			if err != nil {
+				return nil, err
+			}
+			events = append(events, more...)
 		}
+		return events, nil
+	}); err != nil {
+		return none, err
+	}
+	for _, m := range rel.Models {
 		if err := build.Create(ctx, m); err != nil {
 			return none, err
 		}
