@@ -3,6 +3,8 @@ package e2e
 import (
 	"bytes"
 	"context"
+	"database/sql"
+	"errors"
 	"fmt"
 	"net"
 	"net/http"
@@ -13,6 +15,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	_ "github.com/mattn/go-sqlite3"
 
 	"leapview/tests/nodetest"
 )
@@ -185,6 +189,20 @@ func TestRefusals(t *testing.T) {
 			t.Fatal(err)
 		}
 		refused(t, ran{c.ProcessState.ExitCode(), out.String(), errOut.String()}, 7, s.data, "uid 65534")
+	})
+	t.Run("control plane of a newer version", func(t *testing.T) {
+		s := newShop(t)
+		ok(t, s.args("deploy", s.dir)...)
+		db, err := sql.Open("sqlite3", filepath.Join(s.data, "leapview.db"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = db.Exec("UPDATE schema_migrations SET version = 4711")
+		if err := errors.Join(err, db.Close()); err != nil {
+			t.Fatal(err)
+		}
+		r := run(t, s.args("serve", "--listen", "127.0.0.1:0")...)
+		refused(t, r, 4, "4711", "leapview.db", "newer")
 	})
 	t.Run("not ready when the lake lost a file", func(t *testing.T) {
 		s := newShop(t)
