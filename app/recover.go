@@ -3,7 +3,6 @@ package app
 import (
 	"context"
 	"log/slog"
-	"slices"
 
 	"leapview/domain/fail"
 	"leapview/domain/refresh"
@@ -19,52 +18,79 @@ type Recoverer struct {
 	lake      ports.Lake
 	files     ports.DataFiles
 	releases  *Releases
+	refresher *Refresher
 	gens      *Generations
-	clock     ports.Clock
 	boot      Boot
 	log       *slog.Logger
 }
 
 // NewRecoverer wires the ports that recovery needs.
 func NewRecoverer(control ports.Control, registry ports.Registry, watermark ports.Watermark, lake ports.Lake, files ports.DataFiles,
-	releases *Releases, gens *Generations, clock ports.Clock, boot Boot, log *slog.Logger) *Recoverer {
-	return &Recoverer{control, registry, watermark, lake, files, releases, gens, clock, boot, log}
+	releases *Releases, refresher *Refresher, gens *Generations, boot Boot, log *slog.Logger) *Recoverer {
+	return &Recoverer{control, registry, watermark, lake, files, releases, refresher, gens, boot, log}
 }
 
-// Prove checks the stores against each other, settles what a dead process left, and gives the lake's survey. An error means that
+// Prove checks the stores against each other and settles what a dead process left. An error means that
 // nothing may be served or written: the stores do not belong together, or one of them went back in time. It can run again after a
 // crash within it.
-func (r *Recoverer) Prove(ctx context.Context) (ports.LakeSurvey, error) {
+func (r *Recoverer) Prove(ctx context.Context) error {
 	record, err := r.registry.Lake(ctx)
 	if err != nil {
-		return ports.LakeSurvey{}, err
+		return err
 	}
 	survey, err := r.lake.Survey(ctx)
 	if err != nil {
-		return ports.LakeSurvey{}, err
+		return err
 	}
 	if survey.Lineage != record.Lineage {
-		return survey, fail.New(fail.Corrupt, "lineage_mismatch", "the control plane belongs to lake %q, but the catalog is of lake %q", record.Lineage, survey.Lineage).
+		return fail.New(fail.Corrupt, "lineage_mismatch", "the control plane belongs to lake %q, but the catalog is of lake %q", record.Lineage, survey.Lineage).
 			WithFix("leapview.db and ducklake/catalog.duckdb must come from one backup: restore both together")
 	}
 	witnessed, err := r.watermark.Highest(ctx)
 	if err != nil {
-		return survey, err
+		return err
 	}
 	state, err := r.control.Load(ctx, refresh.Scope{})
 	if err != nil {
-		return survey, err
+		return err
 	}
 	if seen := max(survey.HighestFence, witnessed); seen > state.HighestFence {
-		return survey, fail.New(fail.Corrupt, "control_plane_went_back", "fence %d was issued, but the control plane knows none above %d: it is older than the lake", seen, state.HighestFence).
+		return fail.New(fail.Corrupt, "control_plane_went_back", "fence %d was issued, but the control plane knows none above %d: it is older than the lake", seen, state.HighestFence).
 			WithFix("leapview.db was replaced or lost its newest transactions: restore the whole data directory from one backup")
 	}
+	if err := r.provePointers(ctx, survey); err != nil {
+		return err
+	}
 	if n, err := r.registry.ReleaseLeases(ctx, string(r.boot)); err != nil {
-		return survey, err
+		return err
 	} else if n > 0 {
 		r.log.InfoContext(ctx, "leases of ended processes released", "leases", n)
 	}
-	return survey, r.settle(ctx)
+	return r.settle(ctx)
+}
+
+// provePointers checks that the commit behind every active pointer is the one that its run made. A catalog that went back in time
+// hands out the ids of its lost commits again, so nothing may be written to it either.
+func (r *Recoverer) provePointers(ctx context.Context, survey ports.LakeSurvey) error {
+	workspaces, err := r.control.Workspaces(ctx)
+	if err != nil {
+		return err
+	}
+	for _, w := range workspaces {
+		s, err := r.control.Load(ctx, refresh.Scope{Workspace: w})
+		if err != nil {
+			return err
+		}
+		if !s.Pointer.Active() {
+			continue
+		}
+		m := survey.Marks[s.Pointer.Snapshot]
+		if m.Workspace != w || string(m.Run) != s.Pointer.Run || m.Release != s.Pointer.Release || m.Lineage != s.Lineage {
+			return fail.New(fail.Corrupt, "lake_went_back", "workspace %q serves snapshot %d, which in this lake is not the commit of run %s: the catalog is older than the control plane, or another one", w, s.Pointer.Snapshot, s.Pointer.Run).
+				WithFix("ducklake/catalog.duckdb was replaced or lost its newest commits: restore the whole data directory from one backup")
+		}
+	}
+	return nil
 }
 
 // settle gives every run that a dead process held back to the queue, or ends it.
@@ -82,25 +108,9 @@ func (r *Recoverer) settle(ctx context.Context) error {
 			if run.Status != refresh.Running || run.Owner == string(r.boot) {
 				continue
 			}
-			scope := refresh.Scope{Workspace: w, Run: run.ID}
-			// Whether an attempt that only began has committed is written in the lake alone, under its mark.
-			full, err := r.control.Load(ctx, scope)
-			if err != nil {
+			if err := r.refresher.giveBack(ctx, w, run.ID); err != nil {
 				return err
 			}
-			var at serving.Snapshot
-			if b, ok := full.Candidate.(refresh.Begun); ok {
-				if at, _, _, err = r.lake.Find(ctx, b.Mark()); err != nil {
-					return err
-				}
-			}
-			now := r.clock.Now()
-			if err := r.control.Update(ctx, scope, func(s refresh.State) ([]refresh.Event, error) {
-				return s.Interrupted(string(r.boot), at, now)
-			}); err != nil {
-				return err
-			}
-			r.log.InfoContext(ctx, "interrupted run settled", "workspace", w, "run", run.ID, "orphan_snapshot", at)
 		}
 	}
 	return nil
@@ -108,13 +118,13 @@ func (r *Recoverer) settle(ctx context.Context) error {
 
 // PublishAll proves every workspace's active pointer and publishes its generation. A workspace that cannot be proved is marked
 // broken by name; the others are served.
-func (r *Recoverer) PublishAll(ctx context.Context, survey ports.LakeSurvey) error {
+func (r *Recoverer) PublishAll(ctx context.Context) error {
 	workspaces, err := r.control.Workspaces(ctx)
 	if err != nil {
 		return err
 	}
 	for _, w := range workspaces {
-		if err := r.publish(ctx, w, survey); err != nil {
+		if err := r.publish(ctx, w); err != nil {
 			if k := fail.KindOf(err); k == fail.Fatal || k == fail.Canceled {
 				return err
 			}
@@ -125,7 +135,7 @@ func (r *Recoverer) PublishAll(ctx context.Context, survey ports.LakeSurvey) err
 	return nil
 }
 
-func (r *Recoverer) publish(ctx context.Context, w serving.Workspace, survey ports.LakeSurvey) error {
+func (r *Recoverer) publish(ctx context.Context, w serving.Workspace) error {
 	s, err := r.control.Load(ctx, refresh.Scope{Workspace: w})
 	if err != nil {
 		return err
@@ -133,10 +143,6 @@ func (r *Recoverer) publish(ctx context.Context, w serving.Workspace, survey por
 	p := s.Pointer
 	if !p.Active() {
 		return nil
-	}
-	if _, found := slices.BinarySearch(survey.Snapshots, p.Snapshot); !found {
-		return fail.New(fail.Corrupt, "snapshot_missing", "workspace %q serves snapshot %d, which the lake does not have", w, p.Snapshot).
-			WithFix("restore the data directory from a backup, or refresh the workspace")
 	}
 	files, err := r.control.Files(ctx, w)
 	if err != nil {

@@ -81,8 +81,14 @@ func (r *Refresher) Work(ctx context.Context, w serving.Workspace, id refresh.Ru
 	if errors.Is(context.Cause(ctx), ErrStopping) {
 		return serving.Pointer{}, err
 	}
+	var undecided *undecidedError
+	if errors.As(err, &undecided) {
+		r.log.ErrorContext(ctx, "refresh left to be settled", "workspace", w, "run", id, "error", err)
+		return serving.Pointer{}, err
+	}
+	// Only its requester cancels a run; a bound of ours that ended something is a failure.
 	status := refresh.Failed
-	if fail.KindOf(err) == fail.Canceled {
+	if ctx.Err() != nil {
 		status = refresh.Canceled
 	}
 	settle, cancel := context.WithTimeout(context.WithoutCancel(ctx), settleTime)
@@ -93,7 +99,34 @@ func (r *Refresher) Work(ctx context.Context, w serving.Workspace, id refresh.Ru
 		return s.Fail(status, failure, now)
 	})
 	r.log.ErrorContext(ctx, "refresh failed", "workspace", w, "run", id, "code", failure.Code, "error", err)
-	return serving.Pointer{}, errors.Join(err, settled)
+	if settled != nil {
+		return serving.Pointer{}, &undecidedError{errors.Join(err, settled)}
+	}
+	return serving.Pointer{}, err
+}
+
+// undecidedError is the error of a run that could not be settled: what became of it is to be looked up, or written down, later.
+type undecidedError struct{ error }
+
+// Unwrap gives the errors that led here.
+func (e *undecidedError) Unwrap() error { return e.error }
+
+// giveBack settles a run that is running and that nobody works on: its attempt becomes an orphan, and it waits for another one or
+// fails. Whether an attempt that only began has committed is written in the lake alone, under its mark.
+func (r *Refresher) giveBack(ctx context.Context, w serving.Workspace, id refresh.RunID) error {
+	scope := refresh.Scope{Workspace: w, Run: id}
+	s, err := r.control.Load(ctx, scope)
+	if err != nil {
+		return err
+	}
+	var at serving.Snapshot
+	if b, ok := s.Candidate.(refresh.Begun); ok {
+		if at, _, _, err = r.lake.Find(ctx, b.Mark()); err != nil {
+			return err
+		}
+	}
+	r.log.InfoContext(ctx, "abandoned run settled", "workspace", w, "run", id, "orphan_snapshot", at)
+	return r.record(ctx, scope, func(s refresh.State, now time.Time) ([]refresh.Event, error) { return s.Interrupted(at, now) })
 }
 
 // refresh is steps 1 to 7 of the protocol (ARCHITECTURE.md, The refresh protocol). The order is the design.
@@ -191,9 +224,16 @@ func (r *Refresher) refresh(ctx context.Context, w serving.Workspace, id refresh
 	report(plan.Progress{Phase: plan.PhaseCreate, Done: true, Rows: -1})
 	commitErr := build.Commit(ctx, rel.Models, mark, report)
 
-	// From here on the work outlives its requester: there may be a commit that only we know of.
+	// From here on the work outlives its requester, since there may be a commit that only we know of, but not the node: the next start
+	// finds the commit by its mark.
+	requested := ctx
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), settleTime)
 	defer cancel()
+	defer context.AfterFunc(requested, func() {
+		if errors.Is(context.Cause(requested), ErrStopping) {
+			cancel()
+		}
+	})()
 	if err := build.Close(); err != nil {
 		log.WarnContext(ctx, "build was not closed cleanly", "error", err)
 	}
@@ -202,7 +242,7 @@ func (r *Refresher) refresh(ctx context.Context, w serving.Workspace, id refresh
 	// made durable, and their sizes and digests are recorded.
 	at, builtAt, found, err := r.lake.Find(ctx, mark)
 	if err != nil {
-		return none, errors.Join(err, commitErr)
+		return none, &undecidedError{errors.Join(err, commitErr)}
 	}
 	if !found {
 		if commitErr == nil {
@@ -264,12 +304,16 @@ func (r *Refresher) refresh(ctx context.Context, w serving.Workspace, id refresh
 	}
 
 	// 6. The pointer moves in one transaction that checks the fence, the candidate's state and the pointer it was built over.
-	if err := r.record(ctx, scope, func(s refresh.State, now time.Time) ([]refresh.Event, error) {
+	err = r.record(ctx, scope, func(s refresh.State, now time.Time) ([]refresh.Event, error) {
 		var events []refresh.Event
 		var err error
 		next.Pointer, events, err = s.Activate(validated, rel.Tables(), string(r.boot), builtAt, now)
 		return events, err
-	}); err != nil {
+	})
+	if fail.KindOf(err) == fail.UnknownOutcome {
+		err = r.activated(ctx, scope, next.Pointer, err)
+	}
+	if err != nil {
 		return none, err
 	}
 
@@ -278,6 +322,20 @@ func (r *Refresher) refresh(ctx context.Context, w serving.Workspace, id refresh
 	report(plan.Progress{Phase: plan.PhaseActivate, Done: true, Rows: -1})
 	log.InfoContext(ctx, "activated", "generation", next.Pointer.Generation, "snapshot", at)
 	return next.Pointer, nil
+}
+
+// activated looks up whether an activation of unknown outcome was written. When even that cannot be known, the process must not go on
+// serving what may no longer be active.
+func (r *Refresher) activated(ctx context.Context, scope refresh.Scope, p serving.Pointer, unknown error) error {
+	s, err := r.control.Load(ctx, scope)
+	switch {
+	case err != nil:
+		return &undecidedError{fail.New(fail.Fatal, "activation_unknown", "whether generation %d of workspace %q was activated cannot be read back", p.Generation, scope.Workspace).
+			Because(errors.Join(unknown, err)).WithFix("restart the process: it serves what the control plane says")}
+	case s.Pointer.Generation == p.Generation && s.Pointer.Run == p.Run:
+		return nil
+	}
+	return unknown
 }
 
 func (r *Refresher) record(ctx context.Context, scope refresh.Scope, decide func(refresh.State, time.Time) ([]refresh.Event, error)) error {

@@ -2,6 +2,7 @@ package app
 
 import (
 	"context"
+	"time"
 
 	"leapview/domain/fail"
 	"leapview/domain/plan"
@@ -58,8 +59,11 @@ func (r *Releases) prepare(ctx context.Context, w serving.Workspace, lineage str
 	return g, nil
 }
 
+// warmTime bounds the warming of one endpoint.
+const warmTime = 2 * time.Second
+
 // warm runs every endpoint once, so that the first requests after the swap meet opened files and filled caches. An endpoint that
-// cannot answer its defaults is its callers' matter, not the refresh's; only a broken engine or an ended context stops it.
+// cannot answer its defaults, or not soon, is its callers' matter, not the refresh's; only a broken engine or an ended context stops it.
 func (r *Releases) warm(ctx context.Context, g *Generation) error {
 	reading, err := r.reader.Open(ctx)
 	if err != nil {
@@ -69,11 +73,13 @@ func (r *Releases) warm(ctx context.Context, g *Generation) error {
 	defer func() { _ = reading.Close() }()
 	for _, name := range g.Names() {
 		e := g.Endpoints[name]
-		_, err := reading.Answer(ctx, e.Query, defaults(e.Params), serving.Limits{Rows: 1, Bytes: 1 << 20})
+		short, cancel := context.WithTimeout(ctx, warmTime)
+		_, err := reading.Answer(short, e.Query, defaults(e.Params), serving.Limits{Rows: 1, Bytes: 1 << 20})
+		cancel()
 		if err == nil {
 			continue
 		}
-		if k := fail.KindOf(err); k == fail.Fatal || k == fail.Canceled {
+		if fail.KindOf(err) == fail.Fatal || ctx.Err() != nil {
 			return err
 		}
 		_ = reading.Close()

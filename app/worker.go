@@ -2,6 +2,7 @@ package app
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"sync"
 	"time"
@@ -57,22 +58,43 @@ func (w *Worker) Wake() {
 	}
 }
 
-// Loop works until ctx ends. The run at work then ends too; when ctx's cause is ErrStopping it stays claimed for the next start.
-func (w *Worker) Loop(ctx context.Context) {
+// The waits before what could not be done is tried again: the first, doubled each time, up to the longest.
+const (
+	firstRetry   = time.Second
+	longestRetry = time.Minute
+)
+
+// Loop works until ctx ends, and then gives nil; the run at work ends too, and when ctx's cause is ErrStopping it stays claimed for the
+// next start. A fatal error ends it at once: the process must not go on.
+func (w *Worker) Loop(ctx context.Context) error {
+	wait := firstRetry
 	for {
-		if err := w.drain(ctx); err != nil && ctx.Err() == nil {
-			w.log.ErrorContext(ctx, "queued runs could not be worked", "error", err)
+		var again <-chan time.Time
+		err := w.drain(ctx)
+		switch {
+		case ctx.Err() != nil:
+			return nil
+		case fail.KindOf(err) == fail.Fatal:
+			return err
+		case err != nil:
+			w.log.ErrorContext(ctx, "queued runs could not be worked and will be tried again", "error", err, "wait_ms", wait.Milliseconds())
+			again = time.After(wait)
+			wait = min(2*wait, longestRetry)
+		default:
+			wait = firstRetry
 		}
 		select {
 		case <-ctx.Done():
-			return
+			return nil
+		case <-again:
 		case <-w.wake:
 		case <-w.gens.Retirements():
 		}
 	}
 }
 
-// drain retires what can be retired and works every queued run of every workspace.
+// drain retires what can be retired and works every queued run of every workspace. A run whose end could not be written down ends it,
+// and is settled by the next one.
 func (w *Worker) drain(ctx context.Context) error {
 	for {
 		w.Retire(ctx)
@@ -87,17 +109,20 @@ func (w *Worker) drain(ctx context.Context) error {
 				return err
 			}
 			for _, run := range s.Live {
-				if run.Status != refresh.Queued {
+				if run.Status == refresh.Running {
+					// This is the only worker, and it works on nothing now.
+					if err := w.refresher.giveBack(ctx, name, run.ID); err != nil {
+						return err
+					}
+					worked = true
 					continue
 				}
 				worked = true
-				// The run's failure is recorded with the run and logged there. A run that could not even be settled stays live,
-				// so trying it again at once would spin.
-				if _, err := w.WorkOne(ctx, name, run.ID, func(plan.Progress) {}); err != nil && fail.KindOf(err) == fail.Busy {
+				// The run's failure is recorded with the run and logged there.
+				_, err := w.WorkOne(ctx, name, run.ID, func(plan.Progress) {})
+				var undecided *undecidedError
+				if ctx.Err() != nil || errors.As(err, &undecided) || fail.KindOf(err) == fail.Fatal {
 					return err
-				}
-				if ctx.Err() != nil {
-					return ctx.Err()
 				}
 				break
 			}

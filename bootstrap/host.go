@@ -55,7 +55,7 @@ func (h *Host) Open(ctx context.Context, o cli.NodeOptions, stderr io.Writer, us
 		return err
 	}
 	err = func() error {
-		if _, err := n.Recoverer.Prove(ctx); err != nil {
+		if err := n.Recoverer.Prove(ctx); err != nil {
 			return err
 		}
 		return use(ctx, cli.Node{Deployer: n.Deployer, Refresher: n.Refresher, Worker: n.Worker, Status: n.Status})
@@ -142,7 +142,13 @@ func (n *Node) serve(ctx context.Context, ready func(addr string)) error {
 	n.Readiness.Set(fail.New(fail.Unavailable, "stopping", "the node is stopping"))
 	stop, cancel := context.WithTimeout(context.WithoutCancel(ctx), stopTime)
 	defer cancel()
+	// Both are told at once, so that a slow one does not take the other's time.
+	stopServing()
+	stopWorking(app.ErrStopping)
 	stopErr := lifecycle.Stop(stop)
+	if errors.Is(stopErr, context.DeadlineExceeded) {
+		stopErr = fail.New(fail.Unavailable, "stop_timeout", "not everything under way ended within %s; the process ends without it", stopTime).Because(stopErr)
+	}
 	if fatal != nil {
 		return errors.Join(fatal, stopErr)
 	}
@@ -152,9 +158,9 @@ func (n *Node) serve(ctx context.Context, ready func(addr string)) error {
 // work proves the stores, publishes what is active, says that the node is ready, and then works runs until ctx ends. Stores that do
 // not belong together keep the node alive and not ready, so that whoever looks is told why.
 func (n *Node) work(ctx context.Context, ready func()) error {
-	survey, err := n.Recoverer.Prove(ctx)
+	err := n.Recoverer.Prove(ctx)
 	if err == nil {
-		err = n.Recoverer.PublishAll(ctx, survey)
+		err = n.Recoverer.PublishAll(ctx)
 	}
 	if err != nil {
 		if fail.KindOf(err) == fail.Fatal || ctx.Err() != nil {
@@ -171,8 +177,7 @@ func (n *Node) work(ctx context.Context, ready func()) error {
 	} else {
 		ready()
 	}
-	n.Worker.Loop(ctx)
-	return nil
+	return n.Worker.Loop(ctx)
 }
 
 // Dial connects to the node that runs on the data directory.

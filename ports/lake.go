@@ -33,6 +33,9 @@ type LakeSurvey struct {
 	HighestFence refresh.Fence
 	// Snapshots that can be read, ascending.
 	Snapshots []serving.Snapshot
+	// Marks are ours, by the snapshot whose commit carries them. A lake that went back in time hands out its newer ids again, so an
+	// id alone proves nothing.
+	Marks map[serving.Snapshot]refresh.Mark
 }
 
 // Build is one refresh's turn at the lake. It is used by one goroutine.

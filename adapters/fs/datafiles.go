@@ -28,14 +28,16 @@ const chunk = 1 << 20
 
 // DataFiles makes the lake's Parquet files durable and proves that they are there. It opens nothing outside the data folder.
 type DataFiles struct {
-	dir  string
-	sync func(*os.File) error
+	dir string
+	// catalogDir is the folder of the lake's catalog: its write-ahead log is a new file after each checkpoint.
+	catalogDir string
+	sync       func(*os.File) error
 }
 
 // NewDataFiles looks after the layout's data folder. sync makes one opened file or folder durable: (*os.File).Sync, or a test's layer
 // over it that remembers the order.
 func NewDataFiles(l Layout, sync func(*os.File) error) *DataFiles {
-	return &DataFiles{dir: l.DataDir, sync: sync}
+	return &DataFiles{dir: l.DataDir, catalogDir: filepath.Dir(l.Catalog), sync: sync}
 }
 
 // Seal hashes and syncs each file, then syncs each folder above the files once, up to and including the data folder: the
@@ -67,7 +69,8 @@ func (d *DataFiles) Seal(ctx context.Context, paths []string) ([]refresh.File, e
 			return nil, err
 		}
 	}
-	return files, nil
+	// Without the catalog's own entry the commit that names these files would be lost with it.
+	return files, syncDir(d.catalogDir, d.sync)
 }
 
 // Prove checks that each file is there with its recorded size.

@@ -78,7 +78,7 @@ func TestSealOrder(t *testing.T) {
 		write(t, filepath.Join(l.DataDir, f), strings.Repeat("x", i+1))
 	}
 	log := &syncLog{root: l.DataDir}
-	d := &DataFiles{dir: l.DataDir, sync: log.sync}
+	d := NewDataFiles(l, log.sync)
 	got, err := d.Seal(t.Context(), files)
 	if err != nil {
 		t.Fatal(err)
@@ -86,8 +86,8 @@ func TestSealOrder(t *testing.T) {
 	if err := sealed(log.done, files); err != nil {
 		t.Errorf("%v: %v", err, log.done)
 	}
-	if want := len(files) + 5; len(log.done) != want {
-		t.Errorf("%d syncs, want each file and folder once, %d: %v", len(log.done), want, log.done)
+	if want := len(files) + 6; len(log.done) != want {
+		t.Errorf("%d syncs, want each file and folder, and the catalog's folder, once, %d: %v", len(log.done), want, log.done)
 	}
 	for i, f := range got {
 		if f.Path != files[i] || f.Size != int64(i+1) {
@@ -114,10 +114,10 @@ func TestSealOrder(t *testing.T) {
 func TestSealSyncFails(t *testing.T) {
 	l := prepare(t)
 	write(t, filepath.Join(l.DataDir, "w", "a.parquet"), "x")
-	for _, at := range []string{"w/a.parquet", "w", "."} {
+	for _, at := range []string{"w/a.parquet", "w", ".", "../ducklake"} {
 		for errno, want := range map[syscall.Errno]fail.Kind{syscall.EIO: fail.Fatal, syscall.ENOSPC: fail.Limit} {
 			log := &syncLog{root: l.DataDir, failAt: at, err: errno}
-			_, err := (&DataFiles{dir: l.DataDir, sync: log.sync}).Seal(t.Context(), []string{"w/a.parquet"})
+			_, err := NewDataFiles(l, log.sync).Seal(t.Context(), []string{"w/a.parquet"})
 			if fail.KindOf(err) != want {
 				t.Errorf("%v at %s gives %v, want %s", errno, at, err, want)
 			}

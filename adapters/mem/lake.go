@@ -164,8 +164,9 @@ func (s *Store) Survey(ctx context.Context) (ports.LakeSurvey, error) {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	survey := ports.LakeSurvey{Lineage: s.lineage}
+	survey := ports.LakeSurvey{Lineage: s.lineage, Marks: map[serving.Snapshot]refresh.Mark{}}
 	for _, c := range s.commits {
+		survey.Marks[c.at] = c.mark
 		survey.HighestFence = max(survey.HighestFence, c.mark.Fence)
 	}
 	for n := range s.head + 1 {

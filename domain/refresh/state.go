@@ -246,15 +246,15 @@ func (s State) Fail(status Status, f Failure, now time.Time) ([]Event, error) {
 	return append(events, RunEnded{Run: s.Run.ID, Status: status, Failure: f, At: now}), nil
 }
 
-// Interrupted settles the scope's run after the process that claimed it died. committed is the snapshot that carries the mark of
-// its newest attempt, or 0 when the lake has none; one that is not newer than the attempt's base is corrupt. The attempt becomes
-// an orphan; the run waits for another attempt, or fails when it has had enough of them. A run that this owner holds, or that
-// nobody claimed, stays as it is.
-func (s State) Interrupted(owner string, committed serving.Snapshot, now time.Time) ([]Event, error) {
-	if s.Run == nil || s.Run.Status != Running || s.Run.Owner == owner {
+// Interrupted settles the scope's run, which nobody works on any more although it is running: its process died, or could not write
+// down how the run ended. committed is the snapshot that carries the mark of its newest attempt, or 0 when the lake has none. The
+// attempt becomes an orphan; the run waits for another attempt, or fails when it has had enough of them. A run that is not running
+// stays as it is.
+func (s State) Interrupted(committed serving.Snapshot, now time.Time) ([]Event, error) {
+	if s.Run == nil || s.Run.Status != Running {
 		return nil, nil
 	}
-	const reason = "the process that worked on it ended"
+	const reason = "whoever worked on it ended without saying how it ended"
 	var events []Event
 	switch c := s.Candidate.(type) {
 	case nil, Orphan:
@@ -273,7 +273,7 @@ func (s State) Interrupted(owner string, committed serving.Snapshot, now time.Ti
 	}
 	if s.Run.Attempts >= MaxAttempts {
 		return append(events, RunEnded{Run: s.Run.ID, Status: Failed, At: now, Failure: Failure{Kind: fail.Unavailable.String(), Code: "interrupted",
-			Message: "the process that worked on the run ended, in each of its attempts"}}), nil
+			Message: "whoever worked on the run ended without saying how it ended, in each of its attempts"}}), nil
 	}
 	return append(events, RunRequeued{Run: s.Run.ID, Reason: reason, At: now}), nil
 }

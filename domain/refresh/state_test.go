@@ -148,7 +148,7 @@ func (w world) steps(t *testing.T) map[string]world {
 		if s.Candidate != nil {
 			committed = w.commits[s.Candidate.Mark()]
 		}
-		events, err = s.Interrupted("newest boot", committed, now)
+		events, err = s.Interrupted(committed, now)
 		step(fmt.Sprint("interrupt ", r.ID), events, err)
 	}
 	// Every attempt ever begun goes on, whether it still may or not.
@@ -360,28 +360,28 @@ func TestActivate(t *testing.T) {
 }
 
 // Proves what happens to a run whose process died: its attempt becomes an orphan with the snapshot that the lake shows, it waits
-// again until it had enough attempts, and nobody settles a run that is not theirs to settle.
+// again until it had enough attempts, and a run that is not running stays as it is.
 func TestInterrupted(t *testing.T) {
 	b := Begun{attempt{goodMark}}
 	s := State{Run: &Run{ID: "r", Status: Running, Owner: "dead", Attempts: 1}, Candidate: b}
 	for at, want := range map[serving.Snapshot]serving.Snapshot{0: 0, 6: 6} {
-		events, err := s.Interrupted("boot", at, now)
+		events, err := s.Interrupted(at, now)
 		if err != nil || len(events) != 2 || events[0].(CandidateOrphaned).Candidate.Snapshot() != want || events[1].EventName() != "run_requeued" {
 			t.Errorf("committed at %d: %+v, %v", at, events, err)
 		}
 	}
 	for _, at := range []serving.Snapshot{-1, 5} {
-		if events, err := s.Interrupted("boot", at, now); fail.KindOf(err) != fail.Corrupt {
+		if events, err := s.Interrupted(at, now); fail.KindOf(err) != fail.Corrupt {
 			t.Errorf("a commit at %d, not newer than the base: %+v, %v", at, events, err)
 		}
 	}
 	s.Run.Attempts = MaxAttempts
-	events, err := s.Interrupted("boot", 0, now)
+	events, err := s.Interrupted(0, now)
 	if err != nil || len(events) != 2 || events[1].(RunEnded).Status != Failed || events[1].(RunEnded).Failure.Code != "interrupted" {
 		t.Errorf("enough attempts: %+v, %v", events, err)
 	}
-	for what, r := range map[string]*Run{"none": nil, "queued": {Status: Queued}, "ended": {Status: Failed}, "own": {Status: Running, Owner: "boot"}} {
-		if events, err := (State{Run: r, Candidate: b}).Interrupted("boot", 6, now); err != nil || len(events) != 0 {
+	for what, r := range map[string]*Run{"none": nil, "queued": {Status: Queued}, "ended": {Status: Failed}} {
+		if events, err := (State{Run: r, Candidate: b}).Interrupted(6, now); err != nil || len(events) != 0 {
 			t.Errorf("%s: %+v, %v", what, events, err)
 		}
 	}

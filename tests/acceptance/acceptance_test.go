@@ -446,6 +446,9 @@ func TestSyncedBeforeActivation(t *testing.T) {
 		t.Fatalf("the candidate has only %d files", len(files))
 	}
 	activated := slices.Index(order.events, "activate")
+	if at := slices.Index(order.events, "sync ducklake"); at < 0 || at > activated {
+		t.Errorf("the catalog's folder was not synced before the activation: %v", order.events)
+	}
 	for _, f := range files {
 		for name := path.Join("data", f); name != "."; name = path.Dir(name) {
 			if at := slices.Index(order.events, "sync "+name); at < 0 || at > activated {

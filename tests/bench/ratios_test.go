@@ -138,7 +138,7 @@ func open(t *testing.T, dir string) (*bootstrap.Node, bootstrap.Config) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = closers.Close() })
-	if _, err := n.Recoverer.Prove(context.Background()); err != nil {
+	if err := n.Recoverer.Prove(context.Background()); err != nil {
 		t.Fatal(err)
 	}
 	return n, c
@@ -235,7 +235,7 @@ func refreshes(t *testing.T, dir string) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = closers.Close() })
-	if _, err := n.Recoverer.Prove(context.Background()); err != nil {
+	if err := n.Recoverer.Prove(context.Background()); err != nil {
 		t.Fatal(err)
 	}
 	w := deploy(t, n, files, example)

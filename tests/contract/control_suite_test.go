@@ -498,7 +498,7 @@ func controlRequeue(t *testing.T, c controlPlane) {
 	d.sync(d.commit(d.begin("run1", "boot1"), 5))
 	c = c.reopen(t)
 	d = controlFlights(t, c)
-	interrupted := func(s refresh.State) ([]refresh.Event, error) { return s.Interrupted("boot2", 0, controlNow) }
+	interrupted := func(s refresh.State) ([]refresh.Event, error) { return s.Interrupted(0, controlNow) }
 	d.update(refresh.Scope{Run: "run1"}, interrupted)
 	s := d.load("run1")
 	o, ok := s.Candidate.(refresh.Orphan)
@@ -508,7 +508,7 @@ func controlRequeue(t *testing.T, c controlPlane) {
 	controlSame(t, "protections", c.protections(t), []string(nil))
 	// The next attempt dies before its commit is recorded, although the lake has it.
 	d.begin("run1", "boot2")
-	d.update(refresh.Scope{Run: "run1"}, func(s refresh.State) ([]refresh.Event, error) { return s.Interrupted("boot3", 6, controlNow) })
+	d.update(refresh.Scope{Run: "run1"}, func(s refresh.State) ([]refresh.Event, error) { return s.Interrupted(6, controlNow) })
 	if o, ok := d.load("run1").Candidate.(refresh.Orphan); !ok || o.Snapshot() != 6 || o.Mark().Attempt != 2 {
 		t.Fatalf("the found commit is %#v", d.load("run1").Candidate)
 	}
@@ -530,7 +530,7 @@ func controlGivesUp(t *testing.T, c controlPlane) {
 	for i := range refresh.MaxAttempts {
 		d.begin("run1", fmt.Sprintf("boot%d", i))
 		d.update(refresh.Scope{Run: "run1"}, func(s refresh.State) ([]refresh.Event, error) {
-			return s.Interrupted(fmt.Sprintf("boot%d", i+1), 0, controlNow)
+			return s.Interrupted(0, controlNow)
 		})
 	}
 	s := d.load("run1")

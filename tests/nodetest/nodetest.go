@@ -134,11 +134,10 @@ func TryOpen(t testing.TB, c bootstrap.Config, parts bootstrap.Parts) (*Node, er
 			t.Logf("log of the node:\n%s", log.String())
 		}
 	})
-	survey, err := composed.Recoverer.Prove(ctx)
-	if err != nil {
+	if err := composed.Recoverer.Prove(ctx); err != nil {
 		return n, err
 	}
-	if err := composed.Recoverer.PublishAll(ctx, survey); err != nil {
+	if err := composed.Recoverer.PublishAll(ctx); err != nil {
 		return n, err
 	}
 	composed.Readiness.Set(nil)

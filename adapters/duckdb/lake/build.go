@@ -29,8 +29,8 @@ type build struct {
 // Create is ports.Build's.
 func (b *build) Create(ctx context.Context, model plan.Model) error {
 	table := tableOf(b.schema, model.Table)
-	columns := join(model.Columns, ", ", func(c project.Column) string { return quote(c.Name) + " " + string(c.Type) })
-	if err := b.conn.Exec(ctx, "CREATE TABLE IF NOT EXISTS "+table+" ("+columns+")"); err != nil {
+	columns := "(" + join(model.Columns, ", ", func(c project.Column) string { return quote(c.Name) + " " + string(c.Type) }) + ")"
+	if err := b.lake.create(ctx, b.conn, b.schema, model.Table, columns); err != nil {
 		return err
 	}
 	got, err := b.columns(ctx, table)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"errors"
+	"os"
 	"path/filepath"
 	"strings"
 	"time"
@@ -21,6 +22,8 @@ type catalog interface {
 	find(ctx context.Context, c *engine.Conn, mark string) (serving.Snapshot, time.Time, bool, error)
 	// files are the paths, below the data directory, of all that the table needs at the snapshot.
 	files(ctx context.Context, c *engine.Conn, schema, table string, snapshot int64) ([]string, error)
+	// whole tells whether every file of the table's newest version is there with its size.
+	whole(ctx context.Context, c *engine.Conn, schema, table string) (bool, error)
 	// survey reads all snapshots and marks.
 	survey(ctx context.Context, c *engine.Conn) (ports.LakeSurvey, error)
 }
@@ -76,8 +79,27 @@ func (f fileCatalog) files(ctx context.Context, c *engine.Conn, schema, table st
 	return files, engine.Translate(rows.Err())
 }
 
+func (fileCatalog) whole(ctx context.Context, c *engine.Conn, schema, table string) (_ bool, err error) {
+	rows, err := c.Rows(ctx, "SELECT data_file, data_file_size_bytes FROM ducklake_list_files("+literal(engine.Lake)+", "+literal(table)+", schema => "+literal(schema)+")")
+	if err != nil {
+		return false, err
+	}
+	defer func() { err = errors.Join(err, rows.Close()) }()
+	for rows.Next() {
+		var path string
+		var size int64
+		if err := rows.Scan(&path, &size); err != nil {
+			return false, engine.Translate(err)
+		}
+		if info, err := os.Stat(path); err != nil || info.Size() != size {
+			return false, nil
+		}
+	}
+	return true, engine.Translate(rows.Err())
+}
+
 func (fileCatalog) survey(ctx context.Context, c *engine.Conn) (_ ports.LakeSurvey, err error) {
-	var survey ports.LakeSurvey
+	survey := ports.LakeSurvey{Marks: map[serving.Snapshot]refresh.Mark{}}
 	rows, err := c.Rows(ctx, "SELECT s.snapshot_id, coalesce(x.commit_extra_info, '') FROM "+engine.Metadata+".ducklake_snapshot s LEFT JOIN "+engine.Metadata+
 		".ducklake_snapshot_changes x USING (snapshot_id) ORDER BY s.snapshot_id")
 	if err != nil {
@@ -95,6 +117,7 @@ func (fileCatalog) survey(ctx context.Context, c *engine.Conn) (_ ports.LakeSurv
 		if !ok {
 			continue
 		}
+		survey.Marks[serving.Snapshot(id)] = mark
 		if mark.Kind == refresh.MarkInit {
 			survey.Lineage = mark.Lineage
 		}

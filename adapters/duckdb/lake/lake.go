@@ -67,7 +67,7 @@ func (l *Lake) Init(ctx context.Context, lineage string) error {
 		if err := c.Exec(ctx, "CREATE SCHEMA IF NOT EXISTS "+engine.Lake+"."+own); err != nil {
 			return err
 		}
-		if err := c.Exec(ctx, "CREATE TABLE IF NOT EXISTS "+marks+" (mark VARCHAR)"); err != nil {
+		if err := l.create(ctx, c, own, marksTable, marksColumns); err != nil {
 			return err
 		}
 		if err := c.Exec(ctx, "BEGIN TRANSACTION"); err != nil {
@@ -80,8 +80,30 @@ func (l *Lake) Init(ctx context.Context, lineage string) error {
 	})
 }
 
-// marks holds one row, replaced by every commit of ours, so that each of them changes something.
-const marks = engine.Lake + "." + own + ".marks"
+// The marks table holds one row, replaced by every commit of ours, so that each of them changes something.
+const (
+	marksTable   = "marks"
+	marksColumns = "(mark VARCHAR)"
+	marks        = engine.Lake + "." + own + "." + marksTable
+)
+
+// create makes an empty table unless there is one whose newest rows can be read. A power cut after a commit that was never made
+// durable can leave the head naming files that are gone or cut short, and the engine cannot even empty such a table: it is dropped and
+// made anew. Nothing is lost that could be read; older snapshots keep the dropped one.
+func (l *Lake) create(ctx context.Context, c *engine.Conn, schema, table, columns string) error {
+	name := tableOf(schema, table)
+	if err := c.Exec(ctx, "CREATE TABLE IF NOT EXISTS "+name+" "+columns); err != nil {
+		return err
+	}
+	whole, err := l.catalog.whole(ctx, c, schema, table)
+	if err != nil || whole {
+		return err
+	}
+	if err := c.Exec(ctx, "DROP TABLE "+name); err != nil {
+		return err
+	}
+	return c.Exec(ctx, "CREATE TABLE "+name+" "+columns)
+}
 
 // sign makes the open transaction carry the mark.
 func sign(ctx context.Context, c *engine.Conn, mark refresh.Mark) error {
@@ -122,6 +144,9 @@ func (l *Lake) Begin(ctx context.Context, workspace serving.Workspace) (ports.Bu
 	}
 	b := &build{lake: l, conn: c, schema: string(workspace)}
 	if err := c.Exec(ctx, "CREATE SCHEMA IF NOT EXISTS "+engine.Lake+"."+quote(b.schema)); err != nil {
+		return nil, errors.Join(err, b.Close())
+	}
+	if err := l.create(ctx, c, own, marksTable, marksColumns); err != nil {
 		return nil, errors.Join(err, b.Close())
 	}
 	return b, nil

@@ -245,3 +245,45 @@ func TestWriterComesBackFromEveryFailure(t *testing.T) {
 	b := begun(t, l)
 	must(t, b.Close())
 }
+
+// TestLostHeadIsMadeAnew proves that a commit which never became durable, because its files were lost or cut in a power cut, does not
+// stand in the way of the next one: not in a model's table and not in our own.
+func TestLostHeadIsMadeAnew(t *testing.T) {
+	e, o := enginetest.Open(t)
+	l := New(e, Options{DataDir: o.DataDir})
+	must(t, l.Init(t.Context(), "lineage"))
+	model := plan.Model{Model: project.Model{Name: "m", Statement: project.Statement{SQL: "SELECT 1 AS a"}}, Columns: []project.Column{{Name: "a", Type: "INTEGER"}}}
+	model.Table = plan.PhysicalTable("m", model.Columns)
+	commit := func(fence refresh.Fence) refresh.Mark {
+		t.Helper()
+		b, err := l.Begin(t.Context(), "sales")
+		must(t, err)
+		must(t, b.Create(t.Context(), model))
+		mark := refresh.Mark{Kind: refresh.MarkRefresh, Lineage: "lineage", Workspace: "sales", Run: "run", Attempt: 1, Fence: fence, Release: "r", Plan: "p"}
+		must(t, b.Commit(t.Context(), []plan.Model{model}, mark, func(plan.Progress) {}))
+		must(t, b.Close())
+		return mark
+	}
+	commit(1)
+	files, err := filepath.Glob(filepath.Join(o.DataDir, "*", "*", "*.parquet"))
+	must(t, err)
+	if len(files) < 2 {
+		t.Fatalf("only %v", files)
+	}
+	for i, f := range files {
+		if i%2 == 0 {
+			must(t, os.Remove(f))
+		} else {
+			must(t, os.Truncate(f, 0))
+		}
+	}
+	mark := commit(2)
+	at, _, found, err := l.Find(t.Context(), mark)
+	if err != nil || !found {
+		t.Fatalf("found %t, %v", found, err)
+	}
+	sound, err := l.Files(t.Context(), serving.Scope{Workspace: "sales", Snapshot: at, Tables: map[string]string{"m": model.Table}})
+	if err != nil || len(sound) != 1 {
+		t.Fatalf("the new snapshot needs %v, %v", sound, err)
+	}
+}
