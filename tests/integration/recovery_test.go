@@ -1,0 +1,315 @@
+package integration
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"leapview/adapters/mem"
+	"leapview/bootstrap"
+	"leapview/domain/fail"
+	"leapview/domain/refresh"
+	"leapview/ports"
+	"leapview/tests/nodetest"
+)
+
+// faulty is a control plane whose updates meet what the test says.
+type faulty struct {
+	ports.Control
+	mu sync.Mutex
+	// before and after decide, by the events about to be written, which error an update gives. Guarded by mu.
+	before, after func(events []refresh.Event) error
+	updates       int
+}
+
+func (f *faulty) Update(ctx context.Context, s refresh.Scope, decide func(refresh.State) ([]refresh.Event, error)) error {
+	f.mu.Lock()
+	before, after := f.before, f.after
+	f.updates++
+	f.mu.Unlock()
+	var written []refresh.Event
+	err := f.Control.Update(ctx, s, func(st refresh.State) ([]refresh.Event, error) {
+		events, err := decide(st)
+		written = events
+		if err == nil && before != nil {
+			err = before(events)
+		}
+		return events, err
+	})
+	if err == nil && after != nil {
+		err = after(written)
+	}
+	return err
+}
+
+func (f *faulty) set(before, after func([]refresh.Event) error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.before, f.after, f.updates = before, after, 0
+}
+
+func holds[E refresh.Event](events []refresh.Event) bool {
+	for _, e := range events {
+		if _, ok := e.(E); ok {
+			return true
+		}
+	}
+	return false
+}
+
+// faultyNode is a node of twins that serves a first refresh, with its control plane's faults.
+func faultyNode(t *testing.T) (*nodetest.Node, *world, *faulty) {
+	t.Helper()
+	w := newWorld(t)
+	parts, f := w.twins(), &faulty{}
+	open := parts.Control
+	parts.Control = func(ctx context.Context, c bootstrap.Config, closers *bootstrap.Closers) (bootstrap.Control, error) {
+		s, err := open(ctx, c, closers)
+		f.Control, s.Control = s.Control, f
+		return s, err
+	}
+	n := nodetest.Open(t, nodetest.Config(t, w.dir), parts)
+	w.write(nodetest.Order(1, "north", 10))
+	n.Deploy(t, nodetest.Files())
+	n.Refresh(t)
+	w.write(nodetest.Order(1, "north", 99))
+	return n, w, f
+}
+
+func (w *world) write(rows ...string) {
+	w.sources.Files["orders.csv"] = []byte("id,region,amount\n" + strings.Join(rows, "\n") + "\n")
+}
+
+// TestActivationOfUnknownOutcome proves that an activation which was written although the store could not say so is published, and
+// that one which was not written is not.
+func TestActivationOfUnknownOutcome(t *testing.T) {
+	unknown := func(events []refresh.Event) error {
+		if holds[refresh.Activated](events) {
+			return fail.New(fail.UnknownOutcome, "planted", "the connection broke during the commit")
+		}
+		return nil
+	}
+	n, _, f := faultyNode(t)
+	f.set(nil, unknown)
+	if p, _, err := n.TryRefresh(t); err != nil || p.Generation != 2 {
+		t.Errorf("written: generation %d, %v", p.Generation, err)
+	}
+	if got := n.Ask(t, "region", nil); got != `[["north",1,99]]` {
+		t.Errorf("written: answers %s", got)
+	}
+	n, _, f = faultyNode(t)
+	f.set(unknown, nil)
+	if _, _, err := n.TryRefresh(t); fail.KindOf(err) != fail.UnknownOutcome {
+		t.Errorf("not written: %v", err)
+	}
+	if got := n.Ask(t, "region", nil); got != `[["north",1,10]]` {
+		t.Errorf("not written: answers %s", got)
+	}
+}
+
+// TestCommitWordIsNotBelieved proves that a commit is what the lake says it is, whatever the engine reported.
+func TestCommitWordIsNotBelieved(t *testing.T) {
+	n, w, _ := faultyNode(t)
+	w.store.FailNextCommit(mem.FailsAfter)
+	if p, _, err := n.TryRefresh(t); err != nil || p.Generation != 2 {
+		t.Errorf("an error that hid a commit: generation %d, %v", p.Generation, err)
+	}
+	w.store.FailNextCommit(mem.LosesSilently)
+	if _, _, err := n.TryRefresh(t); fail.CodeOf(err) != "commit_lost" {
+		t.Errorf("a success that hid a rollback: %v", err)
+	}
+	w.store.FailNextCommit(mem.FailsBefore)
+	if _, _, err := n.TryRefresh(t); err == nil {
+		t.Error("a failed commit was activated")
+	}
+	if got := n.Ask(t, "region", nil); got != `[["north",1,99]]` {
+		t.Errorf("answers %s", got)
+	}
+}
+
+// TestWorkerSettlesLater proves that a run whose end could not be written down is neither lost nor tried without pause: the worker
+// waits, settles it, and works it again.
+func TestWorkerSettlesLater(t *testing.T) {
+	n, _, f := faultyNode(t)
+	full := fail.New(fail.Limit, "disk_full", "the disk of the control plane is full")
+	f.set(func(events []refresh.Event) error {
+		if holds[refresh.CandidateCommitted](events) || holds[refresh.RunEnded](events) || holds[refresh.RunRequeued](events) {
+			return full
+		}
+		return nil
+	}, nil)
+	run, err := n.Refresher.Request(context.Background(), nodetest.Workspace, "", "local")
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, stop := context.WithCancel(context.Background())
+	ended := make(chan error, 1)
+	go func() { ended <- n.Worker.Loop(ctx) }()
+	time.Sleep(500 * time.Millisecond)
+	f.mu.Lock()
+	tries := f.updates
+	f.mu.Unlock()
+	if tries > 20 {
+		t.Errorf("%d updates in half a second", tries)
+	}
+	f.set(nil, nil)
+	for deadline := time.Now().Add(20 * time.Second); ; time.Sleep(20 * time.Millisecond) {
+		r, err := n.Refresher.Run(context.Background(), nodetest.Workspace, run.ID)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if r.Status == refresh.Succeeded {
+			if r.Attempts != 2 {
+				t.Errorf("%d attempts", r.Attempts)
+			}
+			break
+		}
+		if r.Status.Final() || time.Now().After(deadline) {
+			t.Fatalf("the run is %+v", r)
+		}
+	}
+	stop()
+	if err := <-ended; err != nil {
+		t.Error(err)
+	}
+}
+
+// TestFatalEndsTheWorker proves that a fatal error outside of the engine ends the worker, and with it the process.
+func TestFatalEndsTheWorker(t *testing.T) {
+	n, _, f := faultyNode(t)
+	if _, err := n.Refresher.Request(context.Background(), nodetest.Workspace, "", "local"); err != nil {
+		t.Fatal(err)
+	}
+	f.set(func(events []refresh.Event) error {
+		if holds[refresh.CandidateSynced](events) {
+			return fail.New(fail.Fatal, "planted", "the disk gave up")
+		}
+		return nil
+	}, nil)
+	ctx, stop := context.WithTimeout(context.Background(), 20*time.Second)
+	defer stop()
+	if err := n.Worker.Loop(ctx); fail.KindOf(err) != fail.Fatal {
+		t.Errorf("the worker ended with %v", err)
+	}
+}
+
+// TestDeathAfterEachStep proves that a process which dies after any step of a refresh leaves the old answers, and that the next start
+// settles the run and works it to its end.
+func TestDeathAfterEachStep(t *testing.T) {
+	died := errors.New("the process died")
+	for name, step := range map[string]func([]refresh.Event) bool{
+		"begin":    holds[refresh.AttemptBegan],
+		"tables":   holds[refresh.TableRecorded],
+		"commit":   holds[refresh.CandidateCommitted],
+		"sync":     holds[refresh.CandidateSynced],
+		"validate": holds[refresh.CandidateValidated],
+	} {
+		for _, written := range []bool{false, true} {
+			w := newWorld(t)
+			parts, f := w.twins(), &faulty{}
+			open := parts.Control
+			parts.Control = func(ctx context.Context, c bootstrap.Config, closers *bootstrap.Closers) (bootstrap.Control, error) {
+				s, err := open(ctx, c, closers)
+				f.Control, s.Control = s.Control, f
+				return s, err
+			}
+			n := nodetest.Open(t, nodetest.Config(t, w.dir), parts)
+			w.write(nodetest.Order(1, "north", 10))
+			n.Deploy(t, nodetest.Files())
+			n.Refresh(t)
+			w.write(nodetest.Order(1, "north", 99))
+			if name == "tables" {
+				// Other columns need another table.
+				n.Deploy(t, nodetest.Replace(nodetest.Files(), "models/regions.sql", "/*---\n{\"columns\": {\"total\": \"BIGINT\"}}\n---*/\nSELECT region, count(*) AS orders, sum(amount) AS total, min(id) AS lowest FROM stg_orders GROUP BY region\n"))
+			}
+			// Once dead, nothing is written any more.
+			dead := false
+			f.set(func(events []refresh.Event) error {
+				if dead = dead || !written && step(events); dead {
+					return died
+				}
+				return nil
+			}, func(events []refresh.Event) error {
+				if dead = step(events); dead {
+					return died
+				}
+				return nil
+			})
+			if _, _, err := n.TryRefresh(t); !errors.Is(err, died) {
+				t.Errorf("%s, written %t: %v", name, written, err)
+			}
+			if got := n.Ask(t, "region", nil); got != `[["north",1,10]]` {
+				t.Errorf("%s, written %t: answers %s after the death", name, written, got)
+			}
+			n.Close(t)
+			f.set(nil, nil)
+			n = nodetest.Open(t, nodetest.Config(t, w.dir), parts)
+			if got := n.Ask(t, "region", nil); got != `[["north",1,10]]` {
+				t.Errorf("%s, written %t: answers %s after the restart", name, written, got)
+			}
+			ctx, stop := context.WithCancel(context.Background())
+			ended := make(chan error, 1)
+			go func() { ended <- n.Worker.Loop(ctx) }()
+			for deadline := time.Now().Add(10 * time.Second); n.Ask(t, "region", nil) != `[["north",1,99]]`; time.Sleep(5 * time.Millisecond) {
+				if time.Now().After(deadline) {
+					t.Errorf("%s, written %t: the run was not worked again", name, written)
+					break
+				}
+			}
+			stop()
+			if err := <-ended; err != nil {
+				t.Error(err)
+			}
+		}
+	}
+}
+
+// TestStoresThatWentBack proves, on the real adapters, that a node refuses to serve and to write when its catalog or its control plane
+// is older than the other, or than the fence file.
+func TestStoresThatWentBack(t *testing.T) {
+	for name, c := range map[string]struct {
+		files []string
+		code  string
+	}{
+		"catalog":       {[]string{"ducklake/catalog.duckdb"}, "lake_went_back"},
+		"control plane": {[]string{"leapview.db"}, "control_plane_went_back"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := filepath.Join(t.TempDir(), "node")
+			n := nodetest.Open(t, nodetest.Config(t, dir), bootstrap.Real())
+			n.Write(t, nodetest.Order(1, "north", 10))
+			n.Deploy(t, nodetest.Files())
+			n.Refresh(t)
+			n.Close(t)
+			kept := map[string][]byte{}
+			for _, f := range c.files {
+				b, err := os.ReadFile(filepath.Join(dir, f))
+				if err != nil {
+					t.Fatal(err)
+				}
+				kept[f] = b
+			}
+			n = nodetest.Open(t, nodetest.Config(t, dir), bootstrap.Real())
+			n.Refresh(t)
+			n.Close(t)
+			for f, b := range kept {
+				for _, wal := range []string{".wal", "-wal", "-shm"} {
+					if err := os.Remove(filepath.Join(dir, f+wal)); err != nil && !errors.Is(err, os.ErrNotExist) {
+						t.Fatal(err)
+					}
+				}
+				if err := os.WriteFile(filepath.Join(dir, f), b, 0o600); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if _, err := nodetest.TryOpen(t, nodetest.Config(t, dir), bootstrap.Real()); fail.CodeOf(err) != c.code || fail.KindOf(err) != fail.Corrupt {
+				t.Errorf("got %v, want %s", err, c.code)
+			}
+		})
+	}
+}
