@@ -63,8 +63,8 @@ func (h *Host) Open(ctx context.Context, o cli.NodeOptions, stderr io.Writer, us
 	return errors.Join(err, closers.Close())
 }
 
-// Serve runs a node until ctx ends or its engine is invalidated. ready is called once with the HTTP address, when every workspace
-// that can be served is served.
+// Serve runs a node until ctx ends or it meets a fatal error. ready is called once with the HTTP address when every active workspace is
+// served; a node that starts with one that it cannot serve says so in its log, and serves the others.
 func (h *Host) Serve(ctx context.Context, o cli.NodeOptions, stderr io.Writer, ready func(addr string)) error {
 	c := config(o)
 	n, closers, err := Compose(ctx, c, h.parts, logger(stderr, c, slog.LevelInfo))

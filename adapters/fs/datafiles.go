@@ -96,7 +96,7 @@ func (d *DataFiles) Prove(ctx context.Context, files []refresh.File) error {
 		}
 		if info.Size() != f.Size {
 			return fail.New(fail.Corrupt, "data_file_size", "data file %s has %d bytes, but %d were recorded when it was committed", f.Path, info.Size(), f.Size).
-				WithFix("restore the file from a backup, or roll back to a snapshot that does not need it")
+				WithFix("restore the data directory from a copy, or the file alone if it is the same file")
 		}
 	}
 	return nil
@@ -161,7 +161,7 @@ func (d *DataFiles) sealFolder(root *os.Root, folder string) error {
 func (d *DataFiles) lost(name string, err error) error {
 	if errors.Is(err, iofs.ErrNotExist) {
 		return fail.New(fail.Corrupt, "data_file_missing", "data file %s is not in %s, although the lake needs it", name, d.dir).
-			WithFix("restore the file from a backup, or roll back to a snapshot that does not need it").Because(err)
+			WithFix("restore the data directory from a copy, or the file alone if it is the same file").Because(err)
 	}
 	return osError(err, "open the data file %s", name)
 }

@@ -151,7 +151,7 @@ func (s *Sources) stage(ctx context.Context, root *os.Root, source, name, target
 	}
 	if before.Size() > left {
 		return ports.Artifact{}, fail.New(fail.Limit, "source_bytes", "source %q: its files have more than %d bytes together, reached at %s (limit source_bytes = %d)", source, s.bounds.MaxBytes, name, s.bounds.MaxBytes).
-			WithFix("narrow its location, or raise the limit")
+			WithFix("narrow its location, or split it into several sources")
 	}
 	out, err := os.OpenFile(target, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {
@@ -356,7 +356,7 @@ func (m matcher) wanted(name string, last, listed bool) (bool, error) {
 func (m matcher) bounded(names []string, max int) ([]string, error) {
 	if len(names) > max {
 		return nil, fail.New(fail.Limit, "source_files", "source %q: location %q matches more than %d files or folders (limit source_files = %d)", m.source.Name, m.source.Location, m.max, m.max).
-			WithFix("narrow its location, or raise the limit")
+			WithFix("narrow its location, or split it into several sources")
 	}
 	return names, nil
 }

@@ -106,8 +106,9 @@ func (r *routes) runDoc(run refresh.Run) runDoc {
 		RequestedBy: run.RequestedBy, Deployment: unlessZero(run.Deployment), Generation: unlessZero(run.Generation),
 		Snapshot: unlessZero(run.Snapshot), StartedAt: unlessZero(run.StartedAt.UTC()), EndedAt: unlessZero(run.EndedAt.UTC()),
 		Failure: unlessZero(run.Failure)}
-	if d.Failure != nil && d.Failure.Kind == fail.Internal.String() && !r.local {
-		d.Failure.Message = "the node met an internal error; look for the run's id in its log"
+	// What is invalid is told with its place in the project's own files; other failures may name the node's folders.
+	if d.Failure != nil && d.Failure.Kind != fail.Invalid.String() && !r.local {
+		d.Failure.Message = "the refresh failed on the node; look for the run's id in its log, or ask leapview status beside it"
 	}
 	return d
 }

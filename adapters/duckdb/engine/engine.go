@@ -97,7 +97,7 @@ func Open(ctx context.Context, o Options) (_ *Engine, err error) {
 	// The engine would leave an empty file where it found no catalog.
 	if _, err := os.Stat(o.Catalog); err != nil && (!o.Create || !errors.Is(err, os.ErrNotExist)) {
 		return nil, fail.New(fail.Missing, "lake_missing", "the lake's catalog %s cannot be found", o.Catalog).Because(err).
-			WithFix("run init first, or point to the directory that holds the lake")
+			WithFix("restore ducklake/ and leapview.db together from one copy of the data directory, or start with an empty directory")
 	}
 	if err := os.MkdirAll(filepath.Dir(o.TempDir), 0o700); err != nil {
 		return nil, fail.New(fail.Unavailable, "spill_folder", "the spill folder cannot be created").Because(err)

@@ -216,7 +216,7 @@ func failed(err error) error {
 	case strings.Contains(e.Message, "No snapshot found at version"):
 		return fail.New(fail.Missing, "snapshot_missing", "the lake no longer has the snapshot that this answer reads, or not yet").Because(err)
 	case e.Type == "IO":
-		return fail.New(fail.Corrupt, "data_unreadable", "the lake's files cannot be read").Because(err).WithFix("run verify to find the file, and restore it from a backup")
+		return fail.New(fail.Corrupt, "data_unreadable", "the lake's files cannot be read").Because(err).WithFix("look for the file in the log, and restore the data directory from a copy")
 	}
 	return fail.New(fail.Invalid, "query_failed", "the statement failed on the rows it met").Because(err).WithFix("correct the endpoint's SQL, or ask with other parameters")
 }
