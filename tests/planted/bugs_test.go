@@ -48,10 +48,10 @@ var bugs = []bug{
 	{
 		name: "retiring a generation closes the engine",
 		edits: []edit{
-			{"app/worker.go", "	for _, g := range w.gens.TakeRetired() {\n", "	for _, g := range w.gens.TakeRetired() {\n		if c, ok := w.refresher.reader.(interface{ CloseEngine() error }); ok {\n			_ = c.CloseEngine()\n		}\n"},
+			{"app/worker.go", "	for _, g := range w.gens.TakeRetired() {\n", "	for _, g := range w.gens.TakeRetired() {\n		if c, ok := w.refresher.releases.reader.(interface{ CloseEngine() error }); ok {\n			_ = c.CloseEngine()\n		}\n"},
 			{"adapters/duckdb/query/read.go", "// Open is ports.Reader's.\n", "// CloseEngine is planted.\nfunc (r *Reader) CloseEngine() error { return r.engine.Close() }\n\n// Open is ports.Reader's.\n"},
 		},
-		pkg: "./tests/acceptance/", test: "TestRetirement", says: "was closed",
+		pkg: "./tests/acceptance/", test: "TestRetirement", says: "the engine is closed",
 	},
 	{
 		name:  "a generation is published before it is activated",
