@@ -279,8 +279,11 @@ func (r *Refresher) refresh(ctx context.Context, w serving.Workspace, id refresh
 	}
 	report(plan.Progress{Phase: plan.PhaseSync, Done: true, Rows: -1})
 
-	// 5. The candidate is judged by queries pinned to it.
+	// 5. The candidate is judged by queries pinned to it. Beside that the next generation is prepared and warmed, all before the pointer
+	// moves: nothing that can fail stands between 6 and 7.
+	preparing := r.prepareNext(ctx, w, mark.Lineage, rel, at)
 	results, err := r.judge(ctx, candidate, rel, report)
+	next, prepareErr := preparing()
 	if err != nil {
 		return none, err
 	}
@@ -294,13 +297,8 @@ func (r *Refresher) refresh(ctx context.Context, w serving.Workspace, id refresh
 		return none, err
 	}
 
-	// The next generation is prepared and warmed before the pointer moves: nothing that can fail stands between 6 and 7.
-	next, err := r.releases.prepare(ctx, w, mark.Lineage, rel, serving.Pointer{Snapshot: at, Tables: rel.Tables()})
-	if err != nil {
-		return none, err
-	}
-	if err := r.releases.warm(ctx, next); err != nil {
-		return none, err
+	if prepareErr != nil {
+		return none, prepareErr
 	}
 
 	// 6. The pointer moves in one transaction that checks the fence, the candidate's state and the pointer it was built over.
@@ -322,6 +320,20 @@ func (r *Refresher) refresh(ctx context.Context, w serving.Workspace, id refresh
 	report(plan.Progress{Phase: plan.PhaseActivate, Done: true, Rows: -1})
 	log.InfoContext(ctx, "activated", "generation", next.Pointer.Generation, "snapshot", at)
 	return next.Pointer, nil
+}
+
+// prepareNext begins to prepare and warm the generation over the candidate, and gives the function that waits for it.
+func (r *Refresher) prepareNext(ctx context.Context, w serving.Workspace, lineage string, rel plan.Release, at serving.Snapshot) func() (*Generation, error) {
+	var g *Generation
+	var err error
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		if g, err = r.releases.prepare(ctx, w, lineage, rel, serving.Pointer{Snapshot: at, Tables: rel.Tables()}); err == nil {
+			err = r.releases.warm(ctx, g)
+		}
+	}()
+	return func() (*Generation, error) { <-done; return g, err }
 }
 
 // activated looks up whether an activation of unknown outcome was written. When even that cannot be known, the process must not go on
