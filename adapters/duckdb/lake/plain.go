@@ -34,7 +34,7 @@ func wholes(columns []project.Column) (forms []whole, ok bool) {
 		case "UTINYINT", "USMALLINT", "UINTEGER", "UBIGINT":
 			forms[i] = isWhole
 		case "DOUBLE":
-			forms[i] = func(text []byte) bool { return isDecimal(unsigned(text), 100) }
+			forms[i] = func(text []byte) bool { return isFloat(unsigned(text)) }
 		case "DATE":
 			forms[i] = func(text []byte) bool { return len(text) == 10 && isDay(text) }
 		case "TIMESTAMP":
@@ -80,6 +80,21 @@ func isDecimal(text []byte, scale int) bool {
 	}
 	rest := text[n+1:]
 	return text[n] == '.' && len(rest) <= scale && isWhole(rest)
+}
+
+// isFloat accepts a decimal, with an exponent too small to make it infinite.
+func isFloat(text []byte) bool {
+	if i := bytes.IndexAny(text, "eE"); i >= 0 {
+		exponent := text[i+1:]
+		if len(exponent) > 1 && (exponent[0] == '-' || exponent[0] == '+') {
+			exponent = exponent[1:]
+		}
+		if len(exponent) > 2 || !isWhole(exponent) {
+			return false
+		}
+		text = text[:i]
+	}
+	return isDecimal(text, 100)
 }
 
 // isDay accepts a day of the calendar in the first ten bytes. A day that does not exist is no plain one: in some types the engine reads
