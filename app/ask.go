@@ -107,13 +107,13 @@ func (a *Asker) Ask(ctx context.Context, w serving.Workspace, calls []Call) (Ask
 	}
 
 	if err := a.slots.take(ctx); err != nil {
-		return Asked{}, err
+		return Asked{}, a.late(ctx, err)
 	}
 	defer a.slots.give()
 	// The transaction begins after the generation was leased, so its view of the catalog includes the snapshot.
 	reading, err := a.reader.Open(ctx)
 	if err != nil {
-		return Asked{}, err
+		return Asked{}, a.late(ctx, err)
 	}
 	out := Asked{Workspace: w, Lineage: g.Lineage, Pointer: g.Pointer, Answers: make([]serving.Answer, len(work))}
 	left := a.limits.Bytes
@@ -131,7 +131,7 @@ func (a *Asker) Ask(ctx context.Context, w serving.Workspace, calls []Call) (Ask
 // late turns the end of the request's own time into the bound's error.
 func (a *Asker) late(ctx context.Context, err error) error {
 	if fail.KindOf(err) == fail.Canceled && ctx.Err() == context.DeadlineExceeded {
-		return fail.New(fail.Limit, "query_time", "the query took longer than %s (limit query_time) and was stopped", a.limits.Time).Because(err)
+		return fail.New(fail.Limit, "query_time", "the query and its waiting took longer than %s (limit query_time), and it was given up", a.limits.Time).Because(err)
 	}
 	return err
 }

@@ -134,27 +134,9 @@ func (r *Refresher) refresh(ctx context.Context, w serving.Workspace, id refresh
 	var none serving.Pointer
 	scope := refresh.Scope{Workspace: w, Run: id}
 
-	// The deployed release is compiled before the attempt begins, so that the mark can name its plan.
-	state, err := r.control.Load(ctx, scope)
-	if err != nil {
-		return none, err
-	}
-	rel, err := r.releases.load(ctx, state.Deployment.Release)
-	if err != nil {
-		return none, err
-	}
-
 	// 1. The attempt takes the next fence on the workspace row. From here it protects whatever snapshot carries its mark.
-	var begun refresh.Begun
-	var deployment refresh.Deployment
-	now := r.clock.Now()
-	if err := r.control.Update(ctx, scope, func(s refresh.State) ([]refresh.Event, error) {
-		var events []refresh.Event
-		var err error
-		deployment = s.Deployment
-		begun, events, err = s.Begin(string(r.boot), rel.ID, rel.Digest(), now)
-		return events, err
-	}); err != nil {
+	rel, deployment, begun, err := r.begin(ctx, scope)
+	if err != nil {
 		return none, err
 	}
 	mark := begun.Mark()
@@ -320,6 +302,31 @@ func (r *Refresher) refresh(ctx context.Context, w serving.Workspace, id refresh
 	report(plan.Progress{Phase: plan.PhaseActivate, Done: true, Rows: -1})
 	log.InfoContext(ctx, "activated", "generation", next.Pointer.Generation, "snapshot", at)
 	return next.Pointer, nil
+}
+
+// begin compiles the deployed release, so that the mark can name its plan, and begins the attempt. A deploy in between is compiled
+// anew, a few times.
+func (r *Refresher) begin(ctx context.Context, scope refresh.Scope) (rel plan.Release, d refresh.Deployment, begun refresh.Begun, err error) {
+	for range 3 {
+		var state refresh.State
+		if state, err = r.control.Load(ctx, scope); err != nil {
+			return rel, d, begun, err
+		}
+		if rel, err = r.releases.load(ctx, state.Deployment.Release); err != nil {
+			return rel, d, begun, err
+		}
+		err = r.record(ctx, scope, func(s refresh.State, now time.Time) ([]refresh.Event, error) {
+			var events []refresh.Event
+			var err error
+			d = s.Deployment
+			begun, events, err = s.Begin(string(r.boot), rel.ID, rel.Digest(), now)
+			return events, err
+		})
+		if fail.CodeOf(err) != "deployment_moved" {
+			break
+		}
+	}
+	return rel, d, begun, err
 }
 
 // prepareNext begins to prepare and warm the generation over the candidate, and gives the function that waits for it.

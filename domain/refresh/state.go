@@ -268,7 +268,7 @@ func (s State) Interrupted(committed serving.Snapshot, now time.Time) ([]Event, 
 			orphan = Abandon(proved, reason)
 		}
 		events = append(events, CandidateOrphaned{Candidate: orphan, At: now})
-	case Committed, Durable, Validated:
+	default:
 		events = append(events, CandidateOrphaned{Candidate: Abandon(c, reason), At: now})
 	}
 	if s.Run.Attempts >= MaxAttempts {
