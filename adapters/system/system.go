@@ -14,7 +14,7 @@ import (
 type Clock struct{}
 
 // Now is the current time in UTC.
-func (Clock) Now() time.Time { return time.Now().UTC() }
+func (Clock) Now() time.Time { return time.Now().UTC().Truncate(time.Microsecond) }
 
 // Identity makes ids from the kernel's randomness.
 type Identity struct{}
