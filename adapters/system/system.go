@@ -1,7 +1,6 @@
-// Package system owns what only the machine can give: the time and randomness.
+// Package system tells what the machine tells: the time, randomness, and how much memory and disk this process may use.
 //
-// Invariant: times are in UTC, and ids come from the kernel's randomness, never from a clock or a counter. It does not know what
-// they are used for.
+// Invariant: nothing here is remembered; each call asks the machine. It does not decide what to do with what it finds.
 package system
 
 import (

@@ -171,7 +171,7 @@ func TestRefusals(t *testing.T) {
 	})
 	t.Run("directory of another user", func(t *testing.T) {
 		if os.Geteuid() != 0 {
-			t.Skip("running the binary under another uid needs root; TestPrepareOwner in adapters/fs covers the same refusal without it")
+			t.Skip("running the binary under another uid needs root; TestPrepareOtherOwner in adapters/fs covers the same refusal without it")
 		}
 		c := exec.Command(binary, "serve", "--data-dir", s.data, "--extensions", nodetest.Extensions(t), "--listen", "127.0.0.1:0")
 		c.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: 65534, Gid: 65534}}
