@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"slices"
+	"sync"
 	"time"
 
 	"leapview/domain/fail"
@@ -198,10 +200,8 @@ func (r *Refresher) refresh(ctx context.Context, w serving.Workspace, id refresh
 	}); err != nil {
 		return none, err
 	}
-	for _, m := range rel.Models {
-		if err := build.Create(ctx, m); err != nil {
-			return none, err
-		}
+	if err := build.Create(ctx, rel.Models); err != nil {
+		return none, err
 	}
 	report(plan.Progress{Phase: plan.PhaseCreate, Done: true, Rows: -1})
 	commitErr := build.Commit(ctx, rel.Models, mark, report)
@@ -362,17 +362,45 @@ func (r *Refresher) record(ctx context.Context, scope refresh.Scope, decide func
 	return r.control.Update(ctx, scope, func(s refresh.State) ([]refresh.Event, error) { return decide(s, now) })
 }
 
+// judgesAtOnce is how many models are judged side by side: one model's counting leaves processors idle while the next one is bound.
+const judgesAtOnce = 2
+
 // judge runs every declared check at the candidate's snapshot.
 func (r *Refresher) judge(ctx context.Context, scope serving.Scope, rel plan.Release, report func(plan.Progress)) ([]refresh.CheckResult, error) {
-	var results []refresh.CheckResult
-	for _, m := range rel.Models {
-		report(plan.Progress{Phase: plan.PhaseValidate, Subject: m.Name})
-		found, err := r.checker.Check(ctx, scope, m)
-		if err != nil {
-			return nil, err
-		}
-		results = append(results, found...)
-		report(plan.Progress{Phase: plan.PhaseValidate, Subject: m.Name, Done: true, Rows: -1})
+	results := make([][]refresh.CheckResult, len(rel.Models))
+	errs := make([]error, len(rel.Models))
+	var mu sync.Mutex
+	failed := false
+	var all sync.WaitGroup
+	turn := make(chan struct{}, judgesAtOnce)
+	for i, m := range rel.Models {
+		turn <- struct{}{}
+		all.Go(func() {
+			defer func() { <-turn }()
+			say := func(done bool) {
+				mu.Lock()
+				defer mu.Unlock()
+				report(plan.Progress{Phase: plan.PhaseValidate, Subject: m.Name, Done: done, Rows: -1})
+			}
+			mu.Lock()
+			skip := failed
+			mu.Unlock()
+			if skip {
+				return
+			}
+			say(false)
+			if results[i], errs[i] = r.checker.Check(ctx, scope, m); errs[i] == nil {
+				say(true)
+				return
+			}
+			mu.Lock()
+			failed = true
+			mu.Unlock()
+		})
 	}
-	return results, nil
+	all.Wait()
+	if err := errors.Join(errs...); err != nil {
+		return nil, err
+	}
+	return slices.Concat(results...), nil
 }

@@ -43,8 +43,8 @@ type Build interface {
 	// Stage reads the artifacts of a source, as declared, into a table that only this build sees, and gives its row count. A
 	// row, file or header that does not fit the declaration is a project.Problems with the artifact's own name and line.
 	Stage(ctx context.Context, source project.Source, artifacts []Artifact) (rows int64, err error)
-	// Create makes the model's physical table, empty, in its own commit. It is a no-op when the table exists with these columns.
-	Create(ctx context.Context, model plan.Model) error
+	// Create makes the models' physical tables, empty, each in its own commit. A table that exists with its columns is left alone.
+	Create(ctx context.Context, models []plan.Model) error
 	// Commit builds the models in order, all rows of each, and commits them with the mark as one snapshot. progress is called
 	// before and after each model. What Commit returns proves nothing: nil may hide a rollback and an error may hide a commit,
 	// so the caller asks Find. A model's own error (its SQL, a cast that fails) is a project.Problems.

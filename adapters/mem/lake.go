@@ -268,10 +268,19 @@ func (b *build) Stage(ctx context.Context, source project.Source, artifacts []po
 }
 
 // Create is ports.Build's.
-func (b *build) Create(ctx context.Context, model plan.Model) error {
+func (b *build) Create(ctx context.Context, models []plan.Model) error {
 	if err := b.usable(ctx); err != nil {
 		return err
 	}
+	for _, m := range models {
+		if err := b.create(m); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (b *build) create(model plan.Model) error {
 	for _, c := range model.Columns {
 		if !supported(c.Type) {
 			return project.Problems{{At: model.Statement.At, Message: fmt.Sprintf("the in-memory store does not have the type %s of column %q", c.Type, c.Name)}}

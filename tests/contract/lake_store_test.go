@@ -136,9 +136,7 @@ func begun(t *testing.T, s store, w serving.Workspace, r plan.Release, csv strin
 	t.Cleanup(func() { _ = b.Close() })
 	_, err = b.Stage(t.Context(), flightsSource(), []ports.Artifact{s.stage(t, "flights.csv", []byte(csv))})
 	mustLake(t, err)
-	for _, m := range r.Models {
-		mustLake(t, b.Create(t.Context(), m))
-	}
+	mustLake(t, b.Create(t.Context(), r.Models))
 	return b
 }
 

@@ -212,7 +212,7 @@ func lakeCreateTwice(t *testing.T, s store) {
 	b, err := s.lake.Begin(t.Context(), "sales")
 	mustLake(t, err)
 	defer func() { mustLake(t, b.Close()) }()
-	mustLake(t, b.Create(t.Context(), r.Models[0]))
+	mustLake(t, b.Create(t.Context(), r.Models[:1]))
 	after, err := s.lake.Survey(t.Context())
 	mustLake(t, err)
 	if !slices.Equal(before.Snapshots, after.Snapshots) {
@@ -223,7 +223,7 @@ func lakeCreateTwice(t *testing.T, s store) {
 	other := r.Models[0]
 	other.Columns = slices.Clone(other.Columns)
 	other.Columns[0].Type = "VARCHAR"
-	wantKind(t, b.Create(t.Context(), other), fail.Corrupt)
+	wantKind(t, b.Create(t.Context(), []plan.Model{other}), fail.Corrupt)
 }
 
 func lakeStages(t *testing.T, s store) {
@@ -250,7 +250,7 @@ func lakeStages(t *testing.T, s store) {
 	p := projectOf(everyFlight())
 	p.Sources[0] = source
 	r := compile(t, s, p)
-	mustLake(t, b.Create(t.Context(), r.Models[0]))
+	mustLake(t, b.Create(t.Context(), r.Models[:1]))
 	mustLake(t, b.Commit(t.Context(), r.Models, markOf(s, "sales", r, 1), ignore))
 	wantRows(t, ask(t, s, foundMark(t, s, "sales", r, 1), "SELECT * FROM trips ORDER BY id"),
 		`[[1,"a;\"b",null,null,null,null],[2,null,-5,"2024-02-29",true,1000],[3,"zipped",null,null,null,null],[4,"NA",null,null,null,null],[5,"",null,null,null,null]]`)
@@ -418,7 +418,7 @@ func lakeClosed(t *testing.T, s store) {
 	if _, err := b.Stage(t.Context(), flightsSource(), nil); err == nil {
 		t.Error("a closed build staged")
 	}
-	if err := b.Create(t.Context(), r.Models[0]); err == nil {
+	if err := b.Create(t.Context(), r.Models[:1]); err == nil {
 		t.Error("a closed build created a table")
 	}
 	if err := b.Commit(t.Context(), r.Models, markOf(s, "sales", r, 2), ignore); err == nil {

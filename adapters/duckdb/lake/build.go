@@ -9,7 +9,6 @@ import (
 
 	"leapview/adapters/duckdb/engine"
 	"leapview/adapters/duckdb/gate"
-	"leapview/domain/fail"
 	"leapview/domain/plan"
 	"leapview/domain/project"
 	"leapview/domain/refresh"
@@ -21,31 +20,25 @@ type build struct {
 	lake   *Lake
 	conn   *engine.Conn
 	schema string
-	// staged maps each source to the temporary table that holds it.
-	staged map[string]gate.Target
-	closed bool
+	// staged are the sources by their names.
+	staged map[string]staged
+	// closers remove what the staged relations need as long as the build is open.
+	closers []func()
+	closed  bool
 }
 
 // Create is ports.Build's.
-func (b *build) Create(ctx context.Context, model plan.Model) error {
-	table := tableOf(b.schema, model.Table)
-	columns := "(" + join(model.Columns, ", ", func(c project.Column) string { return quote(c.Name) + " " + string(c.Type) }) + ")"
-	if err := b.lake.create(ctx, b.conn, b.schema, model.Table, columns); err != nil {
-		return err
+func (b *build) Create(ctx context.Context, models []plan.Model) error {
+	tables := make([]table, len(models))
+	for i, m := range models {
+		tables[i] = table{m.Table, m.Columns}
 	}
-	got, err := b.columns(ctx, table)
-	if err != nil {
-		return err
-	}
-	if !slices.EqualFunc(got, model.Columns, func(a, w project.Column) bool { return a.Name == w.Name && a.Type == w.Type }) {
-		return fail.New(fail.Corrupt, "columns_differ", "the table %s exists with columns %v, but model %q needs %v", table, got, model.Name, model.Columns)
-	}
-	return nil
+	return b.lake.create(ctx, b.conn, b.schema, tables...)
 }
 
-// columns are what a table has.
-func (b *build) columns(ctx context.Context, table string) (_ []project.Column, err error) {
-	rows, err := b.conn.Rows(ctx, "SELECT column_name, column_type FROM (DESCRIBE "+table+")")
+// columns are what a relation has.
+func (b *build) columns(ctx context.Context, relation string) (_ []project.Column, err error) {
+	rows, err := b.conn.Rows(ctx, "SELECT column_name, column_type FROM (DESCRIBE "+relation+")")
 	if err != nil {
 		return nil, err
 	}
@@ -66,8 +59,20 @@ func (b *build) Commit(ctx context.Context, models []plan.Model, mark refresh.Ma
 	// Rewriting is done before the transaction, so that the lake is locked for no parsing.
 	fills := make([]fill, len(models))
 	targets := map[string]gate.Target{}
-	for name, t := range b.staged {
-		targets[name] = t
+	readers := map[string]int{}
+	for _, m := range models {
+		for _, name := range m.Reads {
+			readers[name]++
+		}
+	}
+	for name, s := range b.staged {
+		if s.view && readers[name] > 1 {
+			var err error
+			if s, err = b.hold(ctx, s); err != nil {
+				return err
+			}
+		}
+		targets[name] = gate.Target{Catalog: "temp", Schema: "main", Table: s.relation}
 	}
 	for _, m := range models {
 		targets[m.Name] = gate.Target{Catalog: engine.Lake, Schema: b.schema, Table: m.Table}
@@ -178,6 +183,9 @@ func (b *build) Close() error {
 	b.closed = true
 	b.conn.Discard()
 	err := b.conn.Close()
+	for _, c := range b.closers {
+		c()
+	}
 	b.lake.writer <- struct{}{}
 	return err
 }

@@ -4,9 +4,9 @@ import (
 	"context"
 	"database/sql"
 	"errors"
-	"os"
+	"fmt"
+	"math"
 	"path/filepath"
-	"strings"
 	"time"
 
 	"leapview/adapters/duckdb/engine"
@@ -20,22 +20,30 @@ import (
 type catalog interface {
 	// find gives the snapshot whose commit carries exactly this text.
 	find(ctx context.Context, c *engine.Conn, mark string) (serving.Snapshot, time.Time, bool, error)
-	// files are the paths, below the data directory, of all that the table needs at the snapshot.
-	files(ctx context.Context, c *engine.Conn, schema, table string, snapshot int64) ([]string, error)
-	// whole tells whether every file of the table's newest version is there with its size.
-	whole(ctx context.Context, c *engine.Conn, schema, table string) (bool, error)
+	// files are all that the schema's tables need at the snapshot. A table without files is there too; a snapshot that is not there has
+	// no tables.
+	files(ctx context.Context, c *engine.Conn, schema string, at int64) (map[string][]dataFile, error)
 	// survey reads all snapshots and marks.
 	survey(ctx context.Context, c *engine.Conn) (ports.LakeSurvey, error)
 }
+
+// dataFile is a file of the lake: its path below the data directory, slash-separated, and the bytes that the catalog says it has.
+type dataFile struct {
+	path string
+	size int64
+}
+
+// newest is the snapshot at which a catalog gives the newest version.
+const newest = math.MaxInt64
 
 // fileCatalog is a catalog in a DuckDB file, attached beside the lake.
 type fileCatalog struct{ dataDir string }
 
 func (fileCatalog) find(ctx context.Context, c *engine.Conn, mark string) (serving.Snapshot, time.Time, bool, error) {
 	// The newest commits are the likely ones, and comparing all texts costs more with each snapshot.
-	for _, newest := range []bool{true, false} {
+	for _, few := range []bool{true, false} {
 		from := engine.Metadata + ".ducklake_snapshot_changes"
-		if newest {
+		if few {
 			from = "(FROM " + from + " ORDER BY snapshot_id DESC LIMIT 8)"
 		}
 		var at int64
@@ -52,50 +60,45 @@ func (fileCatalog) find(ctx context.Context, c *engine.Conn, mark string) (servi
 	return 0, time.Time{}, false, nil
 }
 
-func (f fileCatalog) files(ctx context.Context, c *engine.Conn, schema, table string, snapshot int64) (_ []string, err error) {
-	rows, err := c.Rows(ctx, "SELECT data_file, delete_file FROM ducklake_list_files("+literal(engine.Lake)+", "+literal(table)+", schema => "+literal(schema)+", snapshot_version => ?)", snapshot)
+func (f fileCatalog) files(ctx context.Context, c *engine.Conn, schema string, at int64) (_ map[string][]dataFile, err error) {
+	// The engine's own function over one table's files costs as much a table as this costs for all of them.
+	during := func(x string) string {
+		return fmt.Sprintf("%[1]s.begin_snapshot <= %[2]d AND (%[1]s.end_snapshot IS NULL OR %[1]s.end_snapshot > %[2]d)", x, at)
+	}
+	path := func(x string) string {
+		return fmt.Sprintf("CASE WHEN NOT %[1]s.path_is_relative THEN %[1]s.path WHEN NOT t.path_is_relative THEN t.path || %[1]s.path WHEN NOT s.path_is_relative THEN s.path || t.path || %[1]s.path "+
+			"ELSE %[2]s || s.path || t.path || %[1]s.path END", x, literal(f.dataDir+"/"))
+	}
+	rows, err := c.Rows(ctx, "SELECT t.table_name, coalesce("+path("d")+", ''), coalesce(d.file_size_bytes, 0), coalesce("+path("x")+", ''), coalesce(x.file_size_bytes, 0) FROM "+
+		engine.Metadata+".ducklake_schema s JOIN "+engine.Metadata+".ducklake_table t ON t.schema_id = s.schema_id AND "+during("t")+
+		" LEFT JOIN "+engine.Metadata+".ducklake_data_file d ON d.table_id = t.table_id AND "+during("d")+
+		" LEFT JOIN "+engine.Metadata+".ducklake_delete_file x ON x.data_file_id = d.data_file_id AND "+during("x")+
+		" WHERE s.schema_name = ? AND "+during("s")+fmt.Sprintf(" AND (%[1]d = %[2]d OR EXISTS (FROM %[3]s.ducklake_snapshot WHERE snapshot_id = %[1]d))", at, int64(newest), engine.Metadata), schema)
 	if err != nil {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, rows.Close()) }()
-	var files []string
+	files := map[string][]dataFile{}
 	for rows.Next() {
-		var data string
-		var deletes sql.NullString
-		if err := rows.Scan(&data, &deletes); err != nil {
+		var table string
+		var data, deletes dataFile
+		if err := rows.Scan(&table, &data.path, &data.size, &deletes.path, &deletes.size); err != nil {
 			return nil, engine.Translate(err)
 		}
-		for _, path := range []string{data, deletes.String} {
-			if path == "" {
+		some := files[table]
+		for _, x := range []dataFile{data, deletes} {
+			if x.path == "" {
 				continue
 			}
-			relative, err := filepath.Rel(f.dataDir, path)
-			if err != nil || strings.HasPrefix(relative, "..") {
-				return nil, fail.New(fail.Corrupt, "file_outside_lake", "the catalog names the file %s, which is not below %s", path, f.dataDir)
+			relative, err := filepath.Rel(f.dataDir, x.path)
+			if err != nil || !filepath.IsLocal(relative) {
+				return nil, fail.New(fail.Corrupt, "file_outside_lake", "the catalog names the file %s, which is not below %s", x.path, f.dataDir)
 			}
-			files = append(files, filepath.ToSlash(relative))
+			some = append(some, dataFile{filepath.ToSlash(relative), x.size})
 		}
+		files[table] = some
 	}
 	return files, engine.Translate(rows.Err())
-}
-
-func (fileCatalog) whole(ctx context.Context, c *engine.Conn, schema, table string) (_ bool, err error) {
-	rows, err := c.Rows(ctx, "SELECT data_file, data_file_size_bytes FROM ducklake_list_files("+literal(engine.Lake)+", "+literal(table)+", schema => "+literal(schema)+")")
-	if err != nil {
-		return false, err
-	}
-	defer func() { err = errors.Join(err, rows.Close()) }()
-	for rows.Next() {
-		var path string
-		var size int64
-		if err := rows.Scan(&path, &size); err != nil {
-			return false, engine.Translate(err)
-		}
-		if info, err := os.Stat(path); err != nil || info.Size() != size {
-			return false, nil
-		}
-	}
-	return true, engine.Translate(rows.Err())
 }
 
 func (fileCatalog) survey(ctx context.Context, c *engine.Conn) (_ ports.LakeSurvey, err error) {

@@ -21,7 +21,8 @@ import (
 const maxHeader = 1 << 20
 
 // stageCSV reads every file by the columns that its own header names.
-func (b *build) stageCSV(ctx context.Context, table string, source project.Source, artifacts []ports.Artifact) error {
+func (b *build) stageCSV(ctx context.Context, s *staged, artifacts []ports.Artifact) error {
+	source := s.source
 	var problems project.Problems
 	orders := make([][]project.Column, len(artifacts))
 	for i, a := range artifacts {
@@ -41,7 +42,8 @@ func (b *build) stageCSV(ctx context.Context, table string, source project.Sourc
 		_, err := io.Copy(out, in)
 		return nil, err
 	})
-	defer drop()
+	// A view reads the files until the build is closed.
+	b.closers = append(b.closers, drop)
 	if err != nil {
 		return err
 	}
@@ -49,29 +51,43 @@ func (b *build) stageCSV(ctx context.Context, table string, source project.Sourc
 		return first(problems)
 	}
 	// Files with the same header are read together, so that the engine reads them side by side.
+	type group struct {
+		texts
+		from, to int
+	}
+	var groups []group
 	for i := 0; i < len(artifacts); {
 		j := i + 1
 		for j < len(artifacts) && slices.Equal(orders[i], orders[j]) {
 			j++
 		}
 		t := texts{columns: orders[i], header: true, delimiter: source.Delimiter, nulls: append([]string{""}, source.NullTexts...)}
-		if err := b.insertCSV(ctx, table, t, paths[i:j]); err != nil {
-			return b.explainCSV(ctx, err, t, artifacts[i:j], paths[i:j])
-		}
+		groups = append(groups, group{t, i, j})
 		i = j
 	}
-	return nil
-}
-
-// insertCSV lets the engine read plain files with their types, and all others exactly. What the engine cannot read of plain files, a
-// number out of its range say, is left to the exact way too.
-func (b *build) insertCSV(ctx context.Context, table string, t texts, paths []string) error {
-	if t.plain(ctx, paths) {
-		if err := b.conn.Exec(ctx, t.insertTyped(table, paths...)); err == nil || !stopped(err) {
-			return err
+	// Plain files are read with their types, and not before a model asks for them.
+	s.view = len(groups) > 0
+	var queries []string
+	for _, g := range groups {
+		rows, plain := g.plain(ctx, paths[g.from:g.to])
+		if s.view = plain; !plain {
+			break
+		}
+		s.rows += rows
+		queries = append(queries, g.typedQuery(source.Columns, paths[g.from:g.to]...))
+	}
+	if s.view {
+		return b.conn.Exec(ctx, "CREATE TEMP VIEW "+quote(s.relation)+" AS "+strings.Join(queries, " UNION ALL "))
+	}
+	if err := b.holding(ctx, s); err != nil {
+		return err
+	}
+	for _, g := range groups {
+		if err := b.conn.Exec(ctx, g.insert(s.relation, paths[g.from:g.to]...)); err != nil {
+			return b.explainCSV(ctx, err, g.texts, artifacts[g.from:g.to], paths[g.from:g.to])
 		}
 	}
-	return b.conn.Exec(ctx, t.insert(table, paths...))
+	return nil
 }
 
 // readHeader gives the declared columns in the order of the file's first record, or what is wrong with that record.

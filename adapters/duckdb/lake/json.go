@@ -24,7 +24,8 @@ const null = `\N`
 // stageJSON reads an array of objects, or one object after another. The engine's JSON reader rounds numbers, takes keys twice and
 // lets bad syntax pass, so each file is taken apart here: every value becomes a quoted field with the very text it was written in,
 // which the engine then reads as strictly as CSV.
-func (b *build) stageJSON(ctx context.Context, table string, source project.Source, artifacts []ports.Artifact) error {
+func (b *build) stageJSON(ctx context.Context, s *staged, artifacts []ports.Artifact) error {
+	source := s.source
 	every := func(ports.Artifact) bool { return true }
 	paths, drop, problems, err := derive(ctx, artifacts, every, func(a ports.Artifact, in io.Reader, out io.Writer) (project.Problems, error) {
 		j := newObjects(a, source, in, out)
@@ -39,7 +40,10 @@ func (b *build) stageJSON(ctx context.Context, table string, source project.Sour
 		return first(problems)
 	}
 	t := texts{columns: source.Columns, delimiter: ",", nulls: []string{null}}
-	if err := b.conn.Exec(ctx, t.insert(table, paths...)); err != nil {
+	if err := b.holding(ctx, s); err != nil {
+		return err
+	}
+	if err := b.conn.Exec(ctx, t.insert(s.relation, paths...)); err != nil {
 		return b.explainJSON(ctx, err, t, source, artifacts, paths)
 	}
 	return nil

@@ -13,12 +13,15 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"time"
 
 	"leapview/adapters/duckdb/engine"
 	"leapview/domain/fail"
+	"leapview/domain/project"
 	"leapview/domain/refresh"
 	"leapview/domain/serving"
 	"leapview/ports"
@@ -36,6 +39,7 @@ type Options struct {
 // Lake is the attached lake.
 type Lake struct {
 	engine  *engine.Engine
+	dataDir string
 	catalog catalog
 	// writer holds the one token of the lake's single writer.
 	writer chan struct{}
@@ -45,7 +49,7 @@ var _ ports.Lake = (*Lake)(nil)
 
 // New is the lake that e has attached.
 func New(e *engine.Engine, o Options) *Lake {
-	l := &Lake{engine: e, catalog: fileCatalog{dataDir: o.DataDir}, writer: make(chan struct{}, 1)}
+	l := &Lake{engine: e, dataDir: o.DataDir, catalog: fileCatalog{dataDir: o.DataDir}, writer: make(chan struct{}, 1)}
 	l.writer <- struct{}{}
 	return l
 }
@@ -67,7 +71,7 @@ func (l *Lake) Init(ctx context.Context, lineage string) error {
 		if err := c.Exec(ctx, "CREATE SCHEMA IF NOT EXISTS "+engine.Lake+"."+own); err != nil {
 			return err
 		}
-		if err := l.create(ctx, c, own, marksTable, marksColumns); err != nil {
+		if err := l.create(ctx, c, own, marksTable); err != nil {
 			return err
 		}
 		if err := c.Exec(ctx, "BEGIN TRANSACTION"); err != nil {
@@ -81,28 +85,82 @@ func (l *Lake) Init(ctx context.Context, lineage string) error {
 }
 
 // The marks table holds one row, replaced by every commit of ours, so that each of them changes something.
-const (
-	marksTable   = "marks"
-	marksColumns = "(mark VARCHAR)"
-	marks        = engine.Lake + "." + own + "." + marksTable
-)
+const marks = engine.Lake + "." + own + ".marks"
 
-// create makes an empty table unless there is one whose newest rows can be read. A power cut after a commit that was never made
-// durable can leave the head naming files that are gone or cut short, and the engine cannot even empty such a table: it is dropped and
-// made anew. Nothing is lost that could be read; older snapshots keep the dropped one.
-func (l *Lake) create(ctx context.Context, c *engine.Conn, schema, table, columns string) error {
-	name := tableOf(schema, table)
-	if err := c.Exec(ctx, "CREATE TABLE IF NOT EXISTS "+name+" "+columns); err != nil {
+var marksTable = table{name: "marks", columns: []project.Column{{Name: "mark", Type: "VARCHAR"}}}
+
+// table is a physical table that is to exist.
+type table struct {
+	name    string
+	columns []project.Column
+}
+
+// create makes those of the tables, empty, that are not there with their newest rows readable. A power cut after a commit that was never
+// made durable can leave the head naming files that are gone or cut short, and the engine cannot even empty such a table: it is dropped
+// and made anew. Nothing is lost that could be read; older snapshots keep the dropped one.
+func (l *Lake) create(ctx context.Context, c *engine.Conn, schema string, tables ...table) error {
+	files, err := l.catalog.files(ctx, c, schema, newest)
+	if err != nil {
 		return err
 	}
-	whole, err := l.catalog.whole(ctx, c, schema, table)
-	if err != nil || whole {
+	for _, t := range tables {
+		name := tableOf(schema, t.name)
+		some, exists := files[t.name]
+		if exists && l.whole(some) {
+			continue
+		}
+		if exists {
+			if err := c.Exec(ctx, "DROP TABLE "+name); err != nil {
+				return err
+			}
+		}
+		columns := join(t.columns, ", ", func(c project.Column) string { return quote(c.Name) + " " + string(c.Type) })
+		if err := c.Exec(ctx, "CREATE TABLE "+name+" ("+columns+")"); err != nil {
+			return err
+		}
+	}
+	got, err := columnsOf(ctx, c, schema)
+	if err != nil {
 		return err
 	}
-	if err := c.Exec(ctx, "DROP TABLE "+name); err != nil {
-		return err
+	for _, t := range tables {
+		if !slices.EqualFunc(got[t.name], t.columns, func(a, w project.Column) bool { return a.Name == w.Name && a.Type == w.Type }) {
+			return fail.New(fail.Corrupt, "columns_differ", "the table %s exists with columns %v, and not with %v", tableOf(schema, t.name), named(got[t.name]), named(t.columns))
+		}
 	}
-	return c.Exec(ctx, "CREATE TABLE "+name+" "+columns)
+	return nil
+}
+
+// whole tells whether every one of the files is there with its size.
+func (l *Lake) whole(files []dataFile) bool {
+	return !slices.ContainsFunc(files, func(f dataFile) bool {
+		info, err := os.Stat(filepath.Join(l.dataDir, filepath.FromSlash(f.path)))
+		return err != nil || info.Size() != f.size
+	})
+}
+
+// columnsOf are what the tables of the schema have.
+func columnsOf(ctx context.Context, c *engine.Conn, schema string) (_ map[string][]project.Column, err error) {
+	rows, err := c.Rows(ctx, "SELECT table_name, column_name, data_type FROM duckdb_columns() WHERE database_name = ? AND schema_name = ? ORDER BY table_name, column_index", engine.Lake, schema)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, rows.Close()) }()
+	columns := map[string][]project.Column{}
+	for rows.Next() {
+		var table string
+		var x project.Column
+		if err := rows.Scan(&table, &x.Name, &x.Type); err != nil {
+			return nil, engine.Translate(err)
+		}
+		columns[table] = append(columns[table], x)
+	}
+	return columns, engine.Translate(rows.Err())
+}
+
+// named are the columns as a declaration writes them.
+func named(columns []project.Column) string {
+	return "(" + join(columns, ", ", func(c project.Column) string { return c.Name + " " + string(c.Type) }) + ")"
 }
 
 // sign makes the open transaction carry the mark.
@@ -142,11 +200,11 @@ func (l *Lake) Begin(ctx context.Context, workspace serving.Workspace) (ports.Bu
 		l.writer <- struct{}{}
 		return nil, err
 	}
-	b := &build{lake: l, conn: c, schema: string(workspace)}
+	b := &build{lake: l, conn: c, schema: string(workspace), staged: map[string]staged{}}
 	if err := c.Exec(ctx, "CREATE SCHEMA IF NOT EXISTS "+engine.Lake+"."+quote(b.schema)); err != nil {
 		return nil, errors.Join(err, b.Close())
 	}
-	if err := l.create(ctx, c, own, marksTable, marksColumns); err != nil {
+	if err := l.create(ctx, c, own, marksTable); err != nil {
 		return nil, errors.Join(err, b.Close())
 	}
 	return b, nil
@@ -164,12 +222,18 @@ func (l *Lake) Find(ctx context.Context, mark refresh.Mark) (at serving.Snapshot
 // Files is ports.Lake's.
 func (l *Lake) Files(ctx context.Context, scope serving.Scope) (files []string, err error) {
 	err = l.with(ctx, func(c *engine.Conn) error {
+		all, err := l.catalog.files(ctx, c, string(scope.Workspace), int64(scope.Snapshot))
+		if err != nil {
+			return err
+		}
 		for _, table := range scope.Tables {
-			some, err := l.catalog.files(ctx, c, string(scope.Workspace), table, int64(scope.Snapshot))
-			if err != nil {
-				return err
+			some, exists := all[table]
+			if !exists {
+				return fail.New(fail.Corrupt, "table_gone", "snapshot %d of the lake has no table %s", scope.Snapshot, tableOf(string(scope.Workspace), table))
 			}
-			files = append(files, some...)
+			for _, f := range some {
+				files = append(files, f.path)
+			}
 		}
 		return nil
 	})

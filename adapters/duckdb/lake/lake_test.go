@@ -3,9 +3,11 @@ package lake
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -43,9 +45,7 @@ func commit(t *testing.T, l *Lake, o engine.Options, content string, mark refres
 	defer func() { must(t, b.Close()) }()
 	_, err = b.Stage(t.Context(), sourceOf(project.CSV, "a INTEGER", "b VARCHAR"), []ports.Artifact{file(t, o, "x.csv", []byte("a,b\n"+content))})
 	must(t, err)
-	for _, m := range models {
-		must(t, b.Create(t.Context(), m))
-	}
+	must(t, b.Create(t.Context(), models))
 	return b.Commit(t.Context(), models, mark, func(plan.Progress) {})
 }
 
@@ -192,6 +192,94 @@ func TestInitIsDoneOnce(t *testing.T) {
 	}
 }
 
+// A source is the same to every model, whether its files are read as they are, because one model reads it, or held, because several do,
+// or were not plain.
+func TestStagedSourcesReadTheSame(t *testing.T) {
+	l, e, o := newLake(t)
+	one := modelOf("one", "SELECT a, b FROM src", "a INTEGER", "b VARCHAR")
+	two := modelOf("two", "SELECT b, a + 1 AS a FROM src WHERE a > 1", "b VARCHAR", "a INTEGER")
+	one.Reads, two.Reads = []string{"src"}, []string{"src"}
+	c := enginetest.Conn(t, e)
+	digest := func(m plan.Model) (text string) {
+		t.Helper()
+		must(t, c.Scan(t.Context(), "SELECT string_agg(a || b, ',' ORDER BY a) FROM "+tableOf("sales", m.Table), nil, &text))
+		return text
+	}
+	for i, tc := range []struct {
+		content  string
+		models   []plan.Model
+		one, two string
+	}{
+		{"1,x\n2,y\n3,z\n", []plan.Model{one}, "1x,2y,3z", ""},
+		{"1,x\n2,y\n3,z\n", []plan.Model{one, two}, "1x,2y,3z", "3y,4z"},
+		{"1,\"x\"\n2,y\n3,z\n", []plan.Model{one, two}, "1x,2y,3z", "3y,4z"},
+	} {
+		must(t, commit(t, l, o, tc.content, markOf(refresh.Fence(i+1)), tc.models...))
+		if got := digest(one); got != tc.one {
+			t.Errorf("%d: the first model has %s", i, got)
+		}
+		if len(tc.models) > 1 {
+			if got := digest(two); got != tc.two {
+				t.Errorf("%d: the second model has %s", i, got)
+			}
+		}
+	}
+}
+
+// The catalog's answer about all files of a schema is that of the engine's own function for each of its tables, at every snapshot.
+func TestCatalogKnowsTheFilesThatTheEngineReads(t *testing.T) {
+	l, e, o := newLake(t)
+	m := modelOf("m", "SELECT a, b FROM src", "a INTEGER", "b VARCHAR")
+	empty := modelOf("empty", "SELECT a FROM src WHERE false", "a INTEGER")
+	c := enginetest.Conn(t, e)
+	table := tableOf("sales", m.Table)
+	must(t, commit(t, l, o, "1,x\n2,y\n3,z\n", markOf(1), m, empty))
+	for _, statement := range []string{"DELETE FROM " + table + " WHERE a = 2", "INSERT INTO " + table + " VALUES (4, 'v')", "DELETE FROM " + table + " WHERE a = 1", "TRUNCATE " + table,
+		"DROP TABLE " + tableOf("sales", empty.Table)} {
+		must(t, c.Exec(t.Context(), statement))
+	}
+	must(t, commit(t, l, o, "5,w\n", markOf(2), m, empty))
+	survey, err := l.Survey(t.Context())
+	must(t, err)
+	deletes := 0
+	for _, at := range append(survey.Snapshots, newest) {
+		all, err := l.catalog.files(t.Context(), c, "sales", int64(at))
+		must(t, err)
+		for name, some := range all {
+			version := fmt.Sprintf(", snapshot_version => %d", at)
+			if at == newest {
+				version = ""
+			}
+			rows, err := c.Rows(t.Context(), "SELECT data_file, data_file_size_bytes, coalesce(delete_file, ''), coalesce(delete_file_size_bytes, 0) FROM ducklake_list_files('lake', "+literal(name)+", schema => 'sales'"+version+")")
+			must(t, err)
+			var want []dataFile
+			for rows.Next() {
+				var data, gone dataFile
+				must(t, rows.Scan(&data.path, &data.size, &gone.path, &gone.size))
+				want = append(want, data)
+				if gone.path != "" {
+					want = append(want, gone)
+					deletes++
+				}
+			}
+			must(t, errors.Join(rows.Err(), rows.Close()))
+			for i := range want {
+				want[i].path, err = filepath.Rel(o.DataDir, want[i].path)
+				must(t, err)
+			}
+			order := func(a, b dataFile) int { return strings.Compare(a.path, b.path) }
+			slices.SortFunc(want, order)
+			slices.SortFunc(some, order)
+			if !slices.Equal(some, want) {
+				t.Errorf("%s at %d: the catalog names %v, the engine %v", name, at, some, want)
+			}
+		}
+	}
+	if deletes < 2 {
+		t.Errorf("the engine named %d files of deletions", deletes)
+	}
+}
+
 func TestFilesAreExactlyTheDataOfTheSnapshot(t *testing.T) {
 	l, e, o := newLake(t)
 	m := modelOf("m", "SELECT a, b FROM src", "a INTEGER", "b VARCHAR")
@@ -258,7 +346,7 @@ func TestLostHeadIsMadeAnew(t *testing.T) {
 		t.Helper()
 		b, err := l.Begin(t.Context(), "sales")
 		must(t, err)
-		must(t, b.Create(t.Context(), model))
+		must(t, b.Create(t.Context(), []plan.Model{model}))
 		mark := refresh.Mark{Kind: refresh.MarkRefresh, Lineage: "lineage", Workspace: "sales", Run: "run", Attempt: 1, Fence: fence, Release: "r", Plan: "p"}
 		must(t, b.Commit(t.Context(), []plan.Model{model}, mark, func(plan.Progress) {}))
 		must(t, b.Close())

@@ -16,7 +16,8 @@ func readParquet(path string) string {
 
 // stageParquet reads columns by name. A file whose columns differ from the declared ones, or whose type would have to lose something,
 // is a problem that names both.
-func (b *build) stageParquet(ctx context.Context, table string, source project.Source, artifacts []ports.Artifact) error {
+func (b *build) stageParquet(ctx context.Context, s *staged, artifacts []ports.Artifact) error {
+	source := s.source
 	var problems project.Problems
 	types := make([]map[string]project.Type, len(artifacts))
 	for i, a := range artifacts {
@@ -33,9 +34,12 @@ func (b *build) stageParquet(ctx context.Context, table string, source project.S
 	if len(problems) > 0 {
 		return first(problems)
 	}
+	if err := b.holding(ctx, s); err != nil {
+		return err
+	}
 	for i, a := range artifacts {
 		values := join(source.Columns, ", ", func(c project.Column) string { return converted(quote(c.Name), types[i][c.Name], c.Type) })
-		if err := b.conn.Exec(ctx, "INSERT INTO "+quote(table)+" SELECT "+values+" FROM "+readParquet(a.Path)); err != nil {
+		if err := b.conn.Exec(ctx, "INSERT INTO "+quote(s.relation)+" SELECT "+values+" FROM "+readParquet(a.Path)); err != nil {
 			if e := unreadable(err, a, a.Path); !strings.Contains(err.Error(), misfit) {
 				return e
 			}

@@ -1,61 +1,127 @@
 package lake
 
 import (
-	"bufio"
 	"bytes"
 	"context"
 	"errors"
 	"io"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
+	"unicode/utf8"
 
 	"leapview/domain/project"
 )
 
 // Reading every field as text and casting it exactly costs as much again as the engine's own typed reading. Most files need no such
-// care: each of their fields has a form that the engine's reading cannot bend. plain proves that of a file, byte by byte; a file that
-// it does not understand at once is read the exact way, which also says what is wrong with it. So a mistake here may cost time, and
-// must never be that a bent form passes for a plain one.
+// care: each of their fields has a form that the engine's reading can neither bend nor refuse. plain proves that of a file, byte by
+// byte; a file that it does not understand at once is read the exact way, which also says what is wrong with it. So a mistake here may
+// cost time, and must never be that another form passes for a plain one.
 
-// form of a field that the engine reads exactly: whole reports whether text has it. The text is never empty.
-type whole func(text []byte) bool
+// plainForm is what a column's plain fields look like.
+type plainForm struct {
+	kind plainKind
+	// most is the largest whole number, in digits.
+	most   string
+	signed bool
+	// before and behind are how many digits stand around the point.
+	before, behind int
+}
 
-// wholes gives the columns' plain forms; ok is false when a column's type has none.
-func wholes(columns []project.Column) (forms []whole, ok bool) {
-	forms = make([]whole, len(columns))
+type plainKind uint8
+
+const (
+	anyText plainKind = iota
+	wholeNumber
+	fixedNumber
+	floatNumber
+	plainDay
+	plainMoment
+	plainInstant
+)
+
+// plainForms gives the columns' forms; ok is false when a column's type has none.
+func plainForms(columns []project.Column) (forms []plainForm, ok bool) {
+	forms = make([]plainForm, len(columns))
 	for i, c := range columns {
 		switch c.Type {
 		case "VARCHAR":
-			forms[i] = func(text []byte) bool { return bytes.IndexByte(text, 0) < 0 }
-		case "TINYINT", "SMALLINT", "INTEGER", "BIGINT":
-			forms[i] = func(text []byte) bool { return isWhole(unsigned(text)) }
-		case "UTINYINT", "USMALLINT", "UINTEGER", "UBIGINT":
-			forms[i] = isWhole
+			forms[i] = plainForm{kind: anyText}
+		case "TINYINT":
+			forms[i] = plainForm{kind: wholeNumber, most: "127", signed: true}
+		case "SMALLINT":
+			forms[i] = plainForm{kind: wholeNumber, most: "32767", signed: true}
+		case "INTEGER":
+			forms[i] = plainForm{kind: wholeNumber, most: "2147483647", signed: true}
+		case "BIGINT":
+			forms[i] = plainForm{kind: wholeNumber, most: "9223372036854775807", signed: true}
+		case "UTINYINT":
+			forms[i] = plainForm{kind: wholeNumber, most: "255"}
+		case "USMALLINT":
+			forms[i] = plainForm{kind: wholeNumber, most: "65535"}
+		case "UINTEGER":
+			forms[i] = plainForm{kind: wholeNumber, most: "4294967295"}
+		case "UBIGINT":
+			forms[i] = plainForm{kind: wholeNumber, most: "18446744073709551615"}
 		case "DOUBLE":
-			forms[i] = func(text []byte) bool { return isFloat(unsigned(text)) }
+			// With an exponent of two digits no such number is infinite.
+			forms[i] = plainForm{kind: floatNumber, before: 100, behind: 100}
 		case "DATE":
-			forms[i] = func(text []byte) bool { return len(text) == 10 && isDay(text) }
+			forms[i] = plainForm{kind: plainDay}
 		case "TIMESTAMP":
-			forms[i] = func(text []byte) bool { return len(text) == 19 && isMoment(text) }
+			forms[i] = plainForm{kind: plainMoment}
 		case "TIMESTAMP WITH TIME ZONE":
-			forms[i] = func(text []byte) bool { return len(text) == 20 && text[19] == 'Z' && isMoment(text) }
+			forms[i] = plainForm{kind: plainInstant}
 		default:
 			digits, decimal := strings.CutPrefix(string(c.Type), "DECIMAL(")
-			_, s, _ := strings.Cut(strings.TrimSuffix(digits, ")"), ",")
-			scale, err := strconv.Atoi(s)
+			w, s, _ := strings.Cut(strings.TrimSuffix(digits, ")"), ",")
+			width, err := strconv.Atoi(w)
 			if !decimal || err != nil {
 				return nil, false
 			}
-			forms[i] = func(text []byte) bool { return isDecimal(unsigned(text), scale) }
+			scale, err := strconv.Atoi(s)
+			if err != nil {
+				return nil, false
+			}
+			forms[i] = plainForm{kind: fixedNumber, before: width - scale, behind: scale}
 		}
 	}
 	return forms, true
 }
 
+// holds tells whether the text, of a line that passed plainBytes, has the form.
+func (f *plainForm) holds(text []byte) bool {
+	switch f.kind {
+	case anyText:
+		return true
+	case wholeNumber:
+		if f.signed {
+			text = unsigned(text)
+		}
+		return isWhole(text) && (len(text) < len(f.most) || len(text) == len(f.most) && string(text) <= f.most)
+	case fixedNumber:
+		return isDecimal(unsigned(text), f.before, f.behind)
+	case floatNumber:
+		return isFloat(unsigned(text), f.before, f.behind)
+	case plainDay:
+		return len(text) == 10 && isDay(text)
+	case plainMoment:
+		return len(text) == 19 && isMoment(text)
+	case plainInstant:
+		return len(text) == 20 && text[19] == 'Z' && isMoment(text)
+	}
+	return false
+}
+
 // unsigned is the text behind a minus.
-func unsigned(text []byte) []byte { return bytes.TrimPrefix(text, []byte{'-'}) }
+func unsigned(text []byte) []byte {
+	if len(text) > 0 && text[0] == '-' {
+		return text[1:]
+	}
+	return text
+}
 
 // digitsOf counts the digits that text begins with.
 func digitsOf(text []byte) int {
@@ -69,21 +135,21 @@ func digitsOf(text []byte) int {
 
 func isWhole(text []byte) bool { return len(text) > 0 && digitsOf(text) == len(text) }
 
-// isDecimal accepts digits, and at most scale more behind a point.
-func isDecimal(text []byte, scale int) bool {
+// isDecimal accepts some digits, but no more than before, and no more than behind after a point.
+func isDecimal(text []byte, before, behind int) bool {
 	n := digitsOf(text)
-	if n == 0 || n > 100 {
+	if n == 0 || n > before {
 		return false
 	}
 	if n == len(text) {
 		return true
 	}
 	rest := text[n+1:]
-	return text[n] == '.' && len(rest) <= scale && isWhole(rest)
+	return text[n] == '.' && len(rest) <= behind && isWhole(rest)
 }
 
-// isFloat accepts a decimal, with an exponent too small to make it infinite.
-func isFloat(text []byte) bool {
+// isFloat accepts a decimal and an exponent of one or two digits.
+func isFloat(text []byte, before, behind int) bool {
 	if i := bytes.IndexAny(text, "eE"); i >= 0 {
 		exponent := text[i+1:]
 		if len(exponent) > 1 && (exponent[0] == '-' || exponent[0] == '+') {
@@ -94,7 +160,7 @@ func isFloat(text []byte) bool {
 		}
 		text = text[:i]
 	}
-	return isDecimal(text, 100)
+	return isDecimal(text, before, behind)
 }
 
 // isDay accepts a day of the calendar in the first ten bytes. A day that does not exist is no plain one: in some types the engine reads
@@ -117,85 +183,101 @@ func isMoment(text []byte) bool {
 		two(text[11:]) < 24 && two(text[14:]) < 60 && two(text[17:]) < 60
 }
 
-// plain tells whether every field of every file has its type's plain form or is a text that means NULL. Files that cannot be read are
-// not plain.
-func (t texts) plain(ctx context.Context, paths []string) bool {
-	forms, ok := wholes(t.columns)
+// plain tells whether every field of every file has its column's plain form or is a text that means NULL, and counts the records.
+// Files that cannot be read are not plain.
+func (t texts) plain(ctx context.Context, paths []string) (rows int64, ok bool) {
+	forms, ok := plainForms(t.columns)
 	if !ok {
-		return false
+		return 0, false
 	}
-	nulls := make([][]byte, len(t.nulls))
-	for i, n := range t.nulls {
-		nulls[i] = []byte(n)
-	}
+	records := make([]int64, len(paths))
 	is := make([]bool, len(paths))
 	turn := make(chan struct{}, derivers)
 	var all sync.WaitGroup
 	for i, path := range paths {
 		turn <- struct{}{}
 		all.Go(func() {
-			is[i] = plainFile(ctx, path, t.delimiter[0], forms, nulls)
+			records[i], is[i] = t.plainFile(ctx, path, forms)
 			<-turn
 		})
 	}
 	all.Wait()
-	for _, yes := range is {
+	for i, yes := range is {
 		if !yes {
-			return false
+			return 0, false
 		}
+		rows += records[i]
 	}
-	return true
+	return rows, true
 }
 
-func plainFile(ctx context.Context, path string, delimiter byte, forms []whole, nulls [][]byte) bool {
+// mostPlain is how many bytes a plain line and its neighbours have at most.
+const mostPlain = 1 << 18
+
+func (t texts) plainFile(ctx context.Context, path string, forms []plainForm) (rows int64, ok bool) {
 	f, err := os.Open(path)
 	if err != nil {
-		return false
+		return 0, false
 	}
 	defer f.Close()
-	in := bufio.NewReaderSize(patient{ctx, f}, 1<<18)
-	for header := true; ; header = false {
-		// A line that does not fit into the buffer is not plain.
-		line, err := in.ReadSlice('\n')
-		if err != nil && !errors.Is(err, io.EOF) {
-			return false
+	in := patient{ctx, f}
+	buffer := make([]byte, mostPlain)
+	header, filled := true, 0
+	for {
+		n, err := io.ReadFull(in, buffer[filled:])
+		last := errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF)
+		if err != nil && !last {
+			return 0, false
 		}
-		if len(line) == 0 {
-			return true
+		filled += n
+		lines := buffer[:filled]
+		if last && filled > 0 && lines[filled-1] != '\n' {
+			lines = append(lines, '\n')
 		}
-		if !header && !plainLine(bytes.TrimSuffix(line, []byte{'\n'}), delimiter, forms, nulls) {
-			return false
+		lines = lines[:bytes.LastIndexByte(lines, '\n')+1]
+		if !last && len(lines) == 0 || !plainBytes(lines) {
+			return 0, false
 		}
+		rest := lines
+		if header {
+			rest = rest[bytes.IndexByte(rest, '\n')+1:]
+			header = false
+		}
+		for ; len(rest) > 0; rows++ {
+			if rest = t.plainLine(rest, forms); rest == nil {
+				return 0, false
+			}
+		}
+		if last {
+			return rows, true
+		}
+		filled = copy(buffer, buffer[len(lines):filled])
 	}
 }
 
-// plainLine is false for an empty line, and for any with a quote or a carriage return.
-func plainLine(line []byte, delimiter byte, forms []whole, nulls [][]byte) bool {
-	if len(line) == 0 || bytes.IndexByte(line, '"') >= 0 || bytes.IndexByte(line, '\r') >= 0 {
-		return false
-	}
-	for i, form := range forms {
-		end := bytes.IndexByte(line, delimiter)
-		if last := i == len(forms)-1; last != (end < 0) {
-			return false
-		} else if last {
-			end = len(line)
-		}
-		if text := line[:end]; !form(text) && !isNull(text, nulls) {
-			return false
-		}
-		if i < len(forms)-1 {
-			line = line[end+1:]
-		}
-	}
-	return true
+// plainBytes refuses quotes, carriage returns, NUL bytes and what is no UTF-8.
+func plainBytes(lines []byte) bool {
+	return bytes.IndexByte(lines, '"') < 0 && bytes.IndexByte(lines, '\r') < 0 && bytes.IndexByte(lines, 0) < 0 && utf8.Valid(lines)
 }
 
-func isNull(text []byte, nulls [][]byte) bool {
-	for _, n := range nulls {
-		if bytes.Equal(text, n) {
-			return true
-		}
+// plainLine gives what follows the first of the lines, or nil when that one is not plain; an empty line is not.
+func (t texts) plainLine(lines []byte, forms []plainForm) []byte {
+	delimiter := t.delimiter[0]
+	if lines[0] == '\n' {
+		return nil
 	}
-	return false
+	for i := range forms {
+		end := 0
+		for lines[end] != delimiter && lines[end] != '\n' {
+			end++
+		}
+		if last := i == len(forms)-1; last != (lines[end] == '\n') {
+			return nil
+		}
+		if text := lines[:end]; !forms[i].holds(text) && !slices.Contains(t.nulls, string(text)) {
+			return nil
+		}
+		lines = lines[end+1:]
+	}
+	return lines
 }

@@ -4,11 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
 	"leapview/adapters/duckdb/engine"
-	"leapview/adapters/duckdb/gate"
 	"leapview/domain/fail"
 	"leapview/domain/project"
 	"leapview/ports"
@@ -22,35 +22,55 @@ const misfit = "leapview: value does not fit"
 
 // Stage is ports.Build's.
 func (b *build) Stage(ctx context.Context, source project.Source, artifacts []ports.Artifact) (int64, error) {
-	// The name is no relation that a statement can reach but by our own rewriting.
-	table := "stage " + source.Name
-	columns := join(source.Columns, ", ", func(c project.Column) string { return quote(c.Name) + " " + string(c.Type) })
-	if err := b.conn.Exec(ctx, "CREATE TEMP TABLE "+quote(table)+" ("+columns+")"); err != nil {
-		return 0, err
-	}
+	s := staged{source: source, relation: stagedName(source)}
 	var err error
 	switch source.Format {
 	case project.CSV:
-		err = b.stageCSV(ctx, table, source, artifacts)
+		err = b.stageCSV(ctx, &s, artifacts)
 	case project.Parquet:
-		err = b.stageParquet(ctx, table, source, artifacts)
+		err = b.stageParquet(ctx, &s, artifacts)
 	case project.JSON:
-		err = b.stageJSON(ctx, table, source, artifacts)
+		err = b.stageJSON(ctx, &s, artifacts)
 	default:
 		err = fail.New(fail.Internal, "unknown_format", "source %q has format %q", source.Name, source.Format)
 	}
 	if err != nil {
 		return 0, err
 	}
-	var rows int64
-	if err := b.conn.Scan(ctx, "SELECT count(*) FROM "+quote(table), nil, &rows); err != nil {
-		return 0, err
+	if !s.view {
+		if err := b.conn.Scan(ctx, "SELECT count(*) FROM "+quote(s.relation), nil, &s.rows); err != nil {
+			return 0, err
+		}
 	}
-	if b.staged == nil {
-		b.staged = map[string]gate.Target{}
+	b.staged[source.Name] = s
+	return s.rows, nil
+}
+
+// staged is a source as a temporary relation: a table that holds its rows, or a view of files that are proved to be readable.
+type staged struct {
+	source   project.Source
+	relation string
+	view     bool
+	rows     int64
+}
+
+// stagedName is no relation that a statement can reach but by our own rewriting.
+func stagedName(source project.Source) string { return "stage " + source.Name }
+
+// holding makes the empty table that is to hold the source's rows.
+func (b *build) holding(ctx context.Context, s *staged) error {
+	columns := join(s.source.Columns, ", ", func(c project.Column) string { return quote(c.Name) + " " + string(c.Type) })
+	return b.conn.Exec(ctx, "CREATE TEMP TABLE "+quote(s.relation)+" ("+columns+")")
+}
+
+// hold turns a view into a table, so that its files are read once however often the source is.
+func (b *build) hold(ctx context.Context, s staged) (staged, error) {
+	from := s.relation
+	s.relation, s.view = "held "+s.source.Name, false
+	if err := b.holding(ctx, &s); err != nil {
+		return s, err
 	}
-	b.staged[source.Name] = gate.Target{Catalog: "temp", Schema: "main", Table: table}
-	return rows, nil
+	return s, b.conn.Exec(ctx, "INSERT INTO "+quote(s.relation)+" FROM "+quote(from))
 }
 
 // form is the exact text that a declared type accepts, as a regular expression for a whole value; "" when the engine's own cast is
@@ -173,9 +193,12 @@ func (t texts) insert(table string, paths ...string) string {
 	return t.into(table) + " SELECT " + strings.Join(values, ", ") + " FROM " + t.read(true, paths...)
 }
 
-// insertTyped is insert for files that are plain.
-func (t texts) insertTyped(table string, paths ...string) string {
-	return t.into(table) + " SELECT * FROM " + t.readAs(func(c project.Column) project.Type { return c.Type }, true, paths...)
+// typedQuery gives the records of files that are plain, with the columns in this order.
+func (t texts) typedQuery(columns []project.Column, paths ...string) string {
+	return "SELECT " + join(columns, ", ", func(c project.Column) string {
+		return fmt.Sprintf("c%d AS %s", slices.Index(t.columns, c), quote(c.Name))
+	}) +
+		" FROM " + t.readAs(func(c project.Column) project.Type { return c.Type }, true, paths...)
 }
 
 func (t texts) into(table string) string {

@@ -36,18 +36,26 @@ func (k *Checker) Check(ctx context.Context, scope serving.Scope, model plan.Mod
 	}
 	found := make([]int64, len(counts))
 	err := k.reader.transaction(ctx, func(c *engine.Conn) error {
-		whole, err := pinned(ctx, c, scope, "SELECT * FROM "+table)
+		s, err := gate.Parse(ctx, c, "SELECT * FROM "+table)
 		if err != nil {
 			return err
 		}
-		columns, err := describe(ctx, c, whole, nil)
+		// Its columns are all that this one is asked for.
+		whole, _, err := pin(ctx, c, scope, s, nil)
+		if err != nil {
+			return err
+		}
+		columns, err := describe(ctx, c, whole.SQL, nil)
 		if err != nil {
 			return err
 		}
 		if err := sameColumns(model, columns); err != nil {
 			return err
 		}
-		statement, err := pinned(ctx, c, scope, "SELECT "+strings.Join(counts, ", ")+" FROM "+table)
+		if s, err = gate.Parse(ctx, c, "SELECT "+strings.Join(counts, ", ")+" FROM "+table); err != nil {
+			return err
+		}
+		q, err := prove(ctx, c, scope, s, nil)
 		if err != nil {
 			return err
 		}
@@ -55,7 +63,7 @@ func (k *Checker) Check(ctx context.Context, scope serving.Scope, model plan.Mod
 		for i := range found {
 			into[i] = &found[i]
 		}
-		return c.Scan(ctx, limited(statement, 1), nil, into...)
+		return c.Scan(ctx, limited(q.sql, 1), nil, into...)
 	})
 	if err != nil {
 		return nil, fmt.Errorf("check model %q: %w", model.Name, err)
@@ -96,19 +104,6 @@ func counting(check project.Check, table string) (string, error) {
 		return "0", nil
 	}
 	return "", fail.New(fail.Internal, "unknown_check", "there is no check %q", check.Kind)
-}
-
-// pinned is a statement of ours, pinned and proved.
-func pinned(ctx context.Context, c *engine.Conn, scope serving.Scope, statement string) (string, error) {
-	s, err := gate.Parse(ctx, c, statement)
-	if err != nil {
-		return "", err
-	}
-	q, err := prove(ctx, c, scope, s, nil)
-	if err != nil {
-		return "", err
-	}
-	return q.sql, nil
 }
 
 func sameColumns(m plan.Model, got []serving.Column) error {

@@ -89,20 +89,25 @@ func (r *Reader) transaction(ctx context.Context, f func(c *engine.Conn) error) 
 	return errors.Join(err, c.Close())
 }
 
-// prove pins the statement to the scope and proves it on its bound plan.
-func prove(ctx context.Context, c *engine.Conn, scope serving.Scope, s *gate.Statement, types map[string]string) (*prepared, error) {
+// pin writes the statement with every relation at the scope's snapshot, and gives the physical tables that it reads.
+func pin(ctx context.Context, c *engine.Conn, scope serving.Scope, s *gate.Statement, types map[string]string) (text gate.Text, tables []string, err error) {
 	targets := make(map[string]gate.Target, len(scope.Tables))
 	for model, table := range scope.Tables {
 		targets[model] = gate.Target{Catalog: engine.Lake, Schema: string(scope.Workspace), Table: table, Version: int64(scope.Snapshot)}
 	}
-	var tables []string
 	for _, name := range s.Reads() {
 		tables = append(tables, scope.Tables[name])
 	}
 	if scope.Snapshot <= 0 && len(tables) > 0 {
-		return nil, fail.New(fail.Internal, "unpinned_scope", "a statement over models was prepared without a snapshot")
+		return text, nil, fail.New(fail.Internal, "unpinned_scope", "a statement over models was prepared without a snapshot")
 	}
-	text, err := s.Rewrite(ctx, c, targets, types)
+	text, err = s.Rewrite(ctx, c, targets, types)
+	return text, tables, err
+}
+
+// prove pins the statement to the scope and proves it on its bound plan.
+func prove(ctx context.Context, c *engine.Conn, scope serving.Scope, s *gate.Statement, types map[string]string) (*prepared, error) {
+	text, tables, err := pin(ctx, c, scope, s, types)
 	if err != nil {
 		return nil, err
 	}
