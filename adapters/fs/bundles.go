@@ -57,16 +57,16 @@ func (b *Bundles) Get(ctx context.Context, id project.Digest) ([]byte, error) {
 	}
 	f, err := os.Open(b.path(id))
 	if errors.Is(err, iofs.ErrNotExist) {
-		return nil, fail.New(fail.Missing, "bundle_missing", "project bundle %s is not among the artifacts in %s", id.Short(), b.dir).
+		return nil, fail.New(fail.Corrupt, "bundle_missing", "project bundle %s is not among the artifacts in %s", id.Short(), b.dir).
 			WithFix("deploy the project again, from the same files")
 	}
 	if err != nil {
-		return nil, osError(err, "open the project bundle %s", b.path(id))
+		return nil, ownError(err, "open the project bundle %s", b.path(id))
 	}
 	defer f.Close()
 	content, err := io.ReadAll(io.LimitReader(f, MaxBundleBytes+1))
 	if err != nil {
-		return nil, osError(err, "read the project bundle %s", b.path(id))
+		return nil, ownError(err, "read the project bundle %s", b.path(id))
 	}
 	if project.DigestOf(content) != id {
 		return nil, fail.New(fail.Corrupt, "bundle_corrupt", "%s does not have the digest that it is named by", b.path(id)).

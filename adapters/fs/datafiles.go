@@ -108,7 +108,7 @@ func (d *DataFiles) open(ctx context.Context) (*os.Root, error) {
 	}
 	root, err := os.OpenRoot(d.dir)
 	if err != nil {
-		return nil, osError(err, "open the data folder %s", d.dir)
+		return nil, ownError(err, "open the data folder %s", d.dir)
 	}
 	return root, nil
 }
@@ -125,7 +125,7 @@ func (d *DataFiles) seal(ctx context.Context, root *os.Root, name string) (refre
 	defer f.Close()
 	info, err := f.Stat()
 	if err != nil {
-		return refresh.File{}, osError(err, "look at the data file %s", name)
+		return refresh.File{}, ownError(err, "look at the data file %s", name)
 	}
 	if !info.Mode().IsRegular() {
 		return refresh.File{}, d.irregular(name)
@@ -148,7 +148,7 @@ func (d *DataFiles) seal(ctx context.Context, root *os.Root, name string) (refre
 func (d *DataFiles) sealFolder(root *os.Root, folder string) error {
 	f, err := root.Open(filepath.FromSlash(folder))
 	if err != nil {
-		return osError(err, "open the folder %s of the data folder", folder)
+		return ownError(err, "open the folder %s of the data folder", folder)
 	}
 	defer f.Close()
 	if err := d.sync(f); err != nil {
@@ -163,7 +163,7 @@ func (d *DataFiles) lost(name string, err error) error {
 		return fail.New(fail.Corrupt, "data_file_missing", "data file %s is not in %s, although the lake needs it", name, d.dir).
 			WithFix("restore the data directory from a copy, or the file alone if it is the same file").Because(err)
 	}
-	return osError(err, "open the data file %s", name)
+	return ownError(err, "open the data file %s", name)
 }
 
 func (d *DataFiles) irregular(name string) error {
@@ -232,5 +232,5 @@ func unlessClassified(err error, format string, args ...any) error {
 	if errors.As(err, &c) {
 		return err
 	}
-	return osError(err, format, args...)
+	return ownError(err, format, args...)
 }

@@ -204,3 +204,31 @@ func TestWatermarkCorrupt(t *testing.T) {
 		}
 	}
 }
+
+// TestOwnFilesAreNobodysFault proves that what is wrong with the node's own files is never told as if the caller had named a missing or
+// forbidden thing, and that what the caller names still is.
+func TestOwnFilesAreNobodysFault(t *testing.T) {
+	for cause, want := range map[error][2]fail.Kind{
+		syscall.ENOENT: {fail.Missing, fail.Corrupt}, syscall.ENOTDIR: {fail.Missing, fail.Corrupt}, syscall.EACCES: {fail.Denied, fail.Unavailable},
+		syscall.EROFS: {fail.Denied, fail.Unavailable}, syscall.ELOOP: {fail.Invalid, fail.Unavailable}, syscall.ENOSPC: {fail.Limit, fail.Limit}, syscall.EMFILE: {fail.Limit, fail.Limit},
+	} {
+		err := &os.PathError{Op: "open", Path: "x", Err: cause}
+		if theirs, own := osError(err, "open x"), ownError(err, "open x"); theirs.Kind != want[0] || own.Kind != want[1] || own.Fix == "" && own.Kind != fail.Internal {
+			t.Errorf("%v: %s when a caller names it, %s (fix %q) when it is ours; want %v", cause, theirs.Kind, own.Kind, own.Fix, want)
+		}
+	}
+	l, err := Prepare(filepath.Join(t.TempDir(), "node"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	// The folder that bundles are kept in goes away under the running node.
+	if err := os.RemoveAll(l.Artifacts); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := NewBundles(l).Put(t.Context(), []byte("x")); fail.KindOf(err) != fail.Corrupt {
+		t.Errorf("a bundle that cannot be put: %s: %v", fail.KindOf(err), err)
+	}
+	if err := NewWatermark(Layout{Fence: filepath.Join(l.Artifacts, "fence")}).Raise(t.Context(), 1); fail.KindOf(err) != fail.Corrupt {
+		t.Errorf("a fence that cannot be kept: %s: %v", fail.KindOf(err), err)
+	}
+}

@@ -33,6 +33,22 @@ func osError(err error, format string, args ...any) *fail.Error {
 	return e
 }
 
+// ownError is osError on the node's own files, once the node runs: nobody who asks it anything named them, so it is never the caller's
+// fault. What should be there and is not is corrupt, and what this process may not touch makes it unavailable.
+func ownError(err error, format string, args ...any) *fail.Error {
+	e := osError(err, format, args...)
+	switch e.Kind {
+	case fail.Missing:
+		e.Kind, e.Code = fail.Corrupt, "file_gone"
+		if e.Fix == "" {
+			e = e.WithFix("restore the data directory from a backup, or leave its files to the node")
+		}
+	case fail.Denied, fail.Invalid:
+		e.Kind = fail.Unavailable
+	}
+	return e
+}
+
 // syncError classifies a failed sync. After EIO the kernel may have dropped the pages and call the next sync a success, so the
 // process must not go on as if a second try could prove anything.
 func syncError(err error, path string) *fail.Error {
@@ -40,7 +56,7 @@ func syncError(err error, path string) *fail.Error {
 		return fail.New(fail.Fatal, "sync_failed", "the disk did not take %s: what was written there may be lost", path).
 			WithFix("check the disk, then restart the node").Because(err)
 	}
-	return osError(err, "sync %s", path)
+	return ownError(err, "sync %s", path)
 }
 
 // alive is the canceled error of a context that has ended, or nil.

@@ -93,10 +93,10 @@ func (s *Sources) Acquire(ctx context.Context, run refresh.RunID, root string, s
 	}
 	target := filepath.Join(s.staged, string(run), source.Name)
 	if err := os.RemoveAll(target); err != nil {
-		return nil, osError(err, "remove what was staged in %s", target)
+		return nil, ownError(err, "remove what was staged in %s", target)
 	}
 	if err := os.MkdirAll(target, 0o700); err != nil {
-		return nil, osError(err, "create the staging folder %s", target)
+		return nil, ownError(err, "create the staging folder %s", target)
 	}
 	var artifacts []ports.Artifact
 	left := s.bounds.MaxBytes
@@ -120,7 +120,7 @@ func (s *Sources) Release(_ context.Context, run refresh.RunID) error {
 	}
 	target := filepath.Join(s.staged, string(run))
 	if err := os.RemoveAll(target); err != nil {
-		return osError(err, "remove the staging folder %s", target)
+		return ownError(err, "remove the staging folder %s", target)
 	}
 	return nil
 }
@@ -155,7 +155,7 @@ func (s *Sources) stage(ctx context.Context, root *os.Root, source, name, target
 	}
 	out, err := os.OpenFile(target, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {
-		return ports.Artifact{}, osError(err, "create the staged copy %s", target)
+		return ports.Artifact{}, ownError(err, "create the staged copy %s", target)
 	}
 	hash := sha256.New()
 	// One byte more than expected is enough to see that the file grew.
