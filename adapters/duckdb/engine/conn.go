@@ -85,13 +85,44 @@ func (c *Conn) Exec(ctx context.Context, query string, args ...any) error {
 
 // Rows runs the query. The caller closes the rows before it uses or closes the connection again. The driver holds the whole
 // result in memory before the first row: the query has to bound it.
-func (c *Conn) Rows(ctx context.Context, query string, args ...any) (*sql.Rows, error) {
+func (c *Conn) Rows(ctx context.Context, query string, args ...any) (*Rows, error) {
 	rows, err := c.c.QueryContext(ctx, query, args...)
 	if err != nil {
 		return nil, c.saw(err)
 	}
-	return rows, nil
+	return &Rows{rows, c}, nil
 }
+
+// Rows are a query's rows, with the methods of sql.Rows. Every error that they meet is classified and spends the connection,
+// whether anybody asks for it or not.
+type Rows struct {
+	rows *sql.Rows
+	c    *Conn
+}
+
+// Columns are the names of the columns.
+func (r *Rows) Columns() ([]string, error) {
+	names, err := r.rows.Columns()
+	return names, r.c.saw(err)
+}
+
+// Next goes to the next row, and is false after the last one and at an error, which Err then tells.
+func (r *Rows) Next() bool {
+	more := r.rows.Next()
+	if !more {
+		_ = r.Err()
+	}
+	return more
+}
+
+// Scan reads the row.
+func (r *Rows) Scan(dest ...any) error { return r.c.saw(r.rows.Scan(dest...)) }
+
+// Err is the classified error that ended the rows.
+func (r *Rows) Err() error { return r.c.saw(r.rows.Err()) }
+
+// Close gives the rows' memory back. Twice is once.
+func (r *Rows) Close() error { return r.c.saw(r.rows.Close()) }
 
 // Scan runs a query for one row. No row is sql.ErrNoRows, which leaves the connection as it was.
 func (c *Conn) Scan(ctx context.Context, query string, args []any, dest ...any) error {
@@ -120,14 +151,29 @@ func (c *Conn) Arrow(ctx context.Context, query string, args ...any) (array.Reco
 	return &arrowReader{RecordReader: reader, c: c}, nil
 }
 
-// arrowReader classifies errors that come up while batches are read.
+// arrowReader watches a reader as Rows watches rows.
 type arrowReader struct {
 	array.RecordReader
 	c *Conn
 }
 
+// Next goes to the next batch, and is false after the last one and at an error, which Err then tells.
+func (r *arrowReader) Next() bool {
+	more := r.RecordReader.Next()
+	if !more {
+		_ = r.Err()
+	}
+	return more
+}
+
 // Err is the classified error that ended the reading.
 func (r *arrowReader) Err() error { return r.c.saw(r.RecordReader.Err()) }
+
+// Release gives the reader's memory back.
+func (r *arrowReader) Release() {
+	r.RecordReader.Release()
+	_ = r.Err()
+}
 
 // Discard makes Close end the connection for good, with the temporary tables and variables it holds.
 func (c *Conn) Discard() { c.spent = true }

@@ -169,6 +169,53 @@ func TestConnectionCarriesNothingOver(t *testing.T) {
 				t.Fatal("no error")
 			}
 		}, false},
+		{"rows that met their context's end", func(c *engine.Conn) {
+			must(t, c.Exec(t.Context(), "SET VARIABLE mine = 1"))
+			ctx, cancel := context.WithCancel(t.Context())
+			rows, err := c.Rows(ctx, "SELECT range FROM range(1000000)")
+			must(t, err)
+			cancel()
+			for rows.Next() {
+			}
+			must(t, rows.Close())
+		}, false},
+		{"a row that was not scanned", func(c *engine.Conn) {
+			must(t, c.Exec(t.Context(), "SET VARIABLE mine = 1"))
+			rows, err := c.Rows(t.Context(), "SELECT 'x'")
+			must(t, err)
+			var n int
+			if !rows.Next() || rows.Scan(&n) == nil {
+				t.Fatal("a text was scanned into a number")
+			}
+			must(t, rows.Close())
+		}, false},
+		{"batches that met their context's end", func(c *engine.Conn) {
+			must(t, c.Exec(t.Context(), "SET VARIABLE mine = 1"))
+			ctx, cancel := context.WithCancel(t.Context())
+			r, err := c.Arrow(ctx, "SELECT range FROM range(10000)")
+			must(t, err)
+			cancel()
+			if r.Next() {
+				t.Fatal("a batch after the context's end")
+			}
+			r.Release()
+		}, false},
+		{"rows that were read", func(c *engine.Conn) {
+			must(t, c.Exec(t.Context(), "SET VARIABLE mine = 1"))
+			rows, err := c.Rows(t.Context(), "SELECT range FROM range(3)")
+			must(t, err)
+			for rows.Next() {
+			}
+			must(t, rows.Close())
+		}, true},
+		{"batches that were read", func(c *engine.Conn) {
+			must(t, c.Exec(t.Context(), "SET VARIABLE mine = 1"))
+			r, err := c.Arrow(t.Context(), "SELECT range FROM range(3)")
+			must(t, err)
+			for r.Next() {
+			}
+			r.Release()
+		}, true},
 		{"discarded", func(c *engine.Conn) {
 			must(t, c.Exec(t.Context(), "SET VARIABLE mine = 1"))
 			must(t, c.Exec(t.Context(), "CREATE TEMP TABLE staged (a INTEGER)"))
@@ -249,6 +296,17 @@ func TestArrowAndRows(t *testing.T) {
 	}
 	if n != 3 || rows.Err() != nil {
 		t.Fatalf("%d rows, %v", n, rows.Err())
+	}
+	// What ends the rows early is classified like any other error.
+	ctx, cancel := context.WithCancel(t.Context())
+	cut, err := enginetest.Conn(t, e).Rows(ctx, "SELECT range FROM range(1000000)")
+	must(t, err)
+	defer cut.Close()
+	cancel()
+	for n = 0; cut.Next(); n++ {
+	}
+	if n == 1000000 || fail.KindOf(cut.Err()) != fail.Canceled {
+		t.Fatalf("%d rows, %v", n, cut.Err())
 	}
 }
 

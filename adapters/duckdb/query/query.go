@@ -94,11 +94,11 @@ func describe(ctx context.Context, c *engine.Conn, statement string, params []st
 	for rows.Next() {
 		var col serving.Column
 		if err := rows.Scan(&col.Name, &col.Type); err != nil {
-			return nil, engine.Translate(err)
+			return nil, err
 		}
 		columns = append(columns, col)
 	}
-	return columns, engine.Translate(rows.Err())
+	return columns, rows.Err()
 }
 
 // presentable refuses a statement with a column whose values have no form in an answer.
