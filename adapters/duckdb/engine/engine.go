@@ -150,8 +150,8 @@ func (o Options) validate() error {
 	return nil
 }
 
-// construct is the only place that makes a DuckDB instance. What can be set at construction is set there, so that no statement
-// ever runs without it.
+// construct is the only place that makes a DuckDB instance. What construction heeds is set there, so that no statement ever runs
+// without it.
 func construct(o Options) (*sql.DB, error) {
 	settings := url.Values{}
 	for name, value := range map[string]string{
@@ -164,7 +164,6 @@ func construct(o Options) (*sql.DB, error) {
 		"memory_limit":                 strconv.FormatInt(o.MemoryBytes, 10) + "B",
 		"threads":                      strconv.Itoa(o.Threads),
 		"temp_directory":               o.TempDir,
-		"max_temp_directory_size":      strconv.FormatInt(o.TempBytes, 10) + "B",
 	} {
 		settings.Set(name, value)
 	}
@@ -208,6 +207,8 @@ func (e *Engine) prepare(ctx context.Context, c *Conn, extensions []extension) e
 		"SET GLOBAL max_expression_depth=150",
 		// Errors carry the byte position in the statement, which Translate reads.
 		"SET GLOBAL errors_as_json=true",
+		// Given at construction, this bound would be shown and not kept.
+		fmt.Sprintf("SET GLOBAL max_temp_directory_size='%dB'", e.o.TempBytes),
 		// Types without an equal in Arrow keep all their bits.
 		"SET GLOBAL arrow_lossless_conversion=true",
 	} {

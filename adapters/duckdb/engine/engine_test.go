@@ -275,6 +275,15 @@ func TestErrorsAreClassified(t *testing.T) {
 	}
 }
 
+// What does not fit in memory goes to disk up to the bound, and the statement that needs more is told which bound it met.
+func TestSpillIsBounded(t *testing.T) {
+	e, _ := enginetest.Open(t, func(o *engine.Options) { o.MemoryBytes, o.TempBytes = 64<<20, 16<<20 })
+	err := enginetest.Conn(t, e).Exec(t.Context(), "CREATE TEMP TABLE t AS SELECT repeat('x', 100) || a AS s FROM range(1500000) r(a)")
+	if fail.CodeOf(err) != "spill_limit" {
+		t.Fatalf("a table of 160 MB in 80: %v", err)
+	}
+}
+
 func TestArrowAndRows(t *testing.T) {
 	e, _ := enginetest.Open(t)
 	c := enginetest.Conn(t, e)
