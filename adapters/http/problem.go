@@ -39,6 +39,9 @@ var statusOfCode = map[string]int{
 	"method_not_allowed": http.StatusMethodNotAllowed,
 	"not_json":           http.StatusUnsupportedMediaType,
 	"unknown_host":       http.StatusMisdirectedRequest,
+	// The bounds of the machine are not those of a request.
+	"disk_full":  http.StatusInsufficientStorage,
+	"open_files": http.StatusServiceUnavailable,
 }
 
 func statusOf(err error) int {

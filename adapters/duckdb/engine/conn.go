@@ -67,7 +67,7 @@ func (c *Conn) saw(err error) error {
 		return nil
 	}
 	c.spent = true
-	err = Translate(err)
+	err = c.e.translate(err)
 	c.e.note(err)
 	if fail.CodeOf(err) == codeInternal {
 		if _, probe := c.c.ExecContext(context.Background(), "SELECT 1"); probe != nil {

@@ -15,6 +15,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/duckdb/duckdb-go/v2"
+
 	"leapview/adapters/duckdb/engine"
 	"leapview/adapters/duckdb/engine/enginetest"
 	"leapview/domain/fail"
@@ -272,6 +274,46 @@ func TestErrorsAreClassified(t *testing.T) {
 	}
 	if err := run(t.Context(), "SELECT 1"); err != nil || e.Fatal() != nil {
 		t.Fatalf("the engine did not live on: %v, %v", err, e.Fatal())
+	}
+}
+
+// The operating system's answer decides, and neither the words of a value nor those of a name do. What cannot be provoked here is
+// told as the engine tells it.
+func TestMachineErrorsAreClassified(t *testing.T) {
+	told := func(errno, text string) error {
+		return &duckdb.Error{Msg: fmt.Sprintf(`{"exception_type":"IO","exception_message":"Could not read from file \"/d/x\": %s","errno":"%s"}`, text, errno)}
+	}
+	for _, tc := range []struct {
+		err  error
+		kind fail.Kind
+		code string
+	}{
+		{told("28", "No space left on device"), fail.Limit, "disk_full"},
+		{told("122", "Disk quota exceeded"), fail.Limit, "disk_full"},
+		{told("23", "Too many open files in system"), fail.Limit, "open_files"},
+		{told("24", "Too many open files"), fail.Limit, "open_files"},
+		{told("13", "Permission denied"), fail.Unavailable, "file_denied"},
+		{told("30", "Read-only file system"), fail.Unavailable, "file_denied"},
+		{told("5", "Input/output error"), fail.Unavailable, "disk_error"},
+		{&duckdb.Error{Msg: `TransactionContext Error: Failed to commit: Could not write file "/d/x": No space left on device`}, fail.Limit, "disk_full"},
+		{&duckdb.Error{Msg: `FATAL Error: the database has been invalidated`}, fail.Fatal, "engine_fatal"},
+	} {
+		if err := engine.Translate(tc.err); fail.KindOf(err) != tc.kind || fail.CodeOf(err) != tc.code {
+			t.Errorf("%v became %s: %v", tc.err, fail.CodeOf(err), err)
+		}
+	}
+	if s, ok := engine.AsSQLError(engine.Translate(told("2", "No such file or directory"))); !ok || s.Type != "IO" {
+		t.Error("that a file is not there was classified without knowing which file")
+	}
+	e, _ := enginetest.Open(t)
+	for _, text := range []string{"No space left on device", "Too many open files", "Permission denied", "database has been invalidated", "Could not set lock on file"} {
+		c, err := e.Conn(t.Context())
+		must(t, err)
+		err = c.Exec(t.Context(), "SELECT CAST("+engine.Literal(text)+" AS INTEGER)")
+		must(t, c.Close())
+		if s, ok := engine.AsSQLError(err); !ok || s.Type != "Conversion" || e.Fatal() != nil {
+			t.Errorf("a value %q: %v", text, err)
+		}
 	}
 }
 

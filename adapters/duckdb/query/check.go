@@ -63,7 +63,7 @@ func (k *Checker) Check(ctx context.Context, scope serving.Scope, model plan.Mod
 		for i := range found {
 			into[i] = &found[i]
 		}
-		return c.Scan(ctx, limited(q.sql, 1), nil, into...)
+		return unreadable(c.Scan(ctx, limited(q.sql, 1), nil, into...))
 	})
 	if err != nil {
 		return nil, fmt.Errorf("check model %q: %w", model.Name, err)

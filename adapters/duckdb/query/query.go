@@ -21,7 +21,6 @@ import (
 	"leapview/adapters/duckdb/engine"
 	"leapview/adapters/duckdb/gate"
 	"leapview/adapters/duckdb/query/encode"
-	"leapview/domain/fail"
 	"leapview/domain/project"
 	"leapview/domain/serving"
 )
@@ -137,8 +136,7 @@ func refusal(err error, s *gate.Statement) (_ *gate.Error, ok bool) {
 	if errors.As(err, &shape) {
 		return &gate.Error{Offset: s.Identifier(shape.Column), Message: shape.Error()}, true
 	}
-	var classified fail.Classified
-	if e, ok := engine.AsSQLError(err); ok && !errors.As(err, &classified) {
+	if e, ok := blamable(err); ok {
 		message, _, _ := strings.Cut(e.Message, "\n")
 		return &gate.Error{Message: message}, true
 	}

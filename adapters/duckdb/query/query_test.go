@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"os"
 	"reflect"
 	"slices"
 	"strings"
@@ -530,6 +531,79 @@ func TestFailures(t *testing.T) {
 	if a := l.ask(t, l.new, "SELECT 1 AS x"); string(a.Rows) != "[[1]]" {
 		t.Errorf("%s", a.Rows)
 	}
+}
+
+// TestDamagedFiles proves that an answer and a check which meet a data file that is not as it was written blame the lake, and neither
+// the statement nor the machine.
+func TestDamagedFiles(t *testing.T) {
+	l := newLake(t)
+	replaced := func(with func(path string) error) func(string, []byte) error {
+		return func(path string, _ []byte) error { return errors.Join(os.Remove(path), with(path)) }
+	}
+	for name, damage := range map[string]func(path string, content []byte) error{
+		"missing": replaced(func(string) error { return nil }),
+		"empty":   func(path string, _ []byte) error { return os.Truncate(path, 0) },
+		"cut":     func(path string, content []byte) error { return os.Truncate(path, int64(len(content)/2)) },
+		"longer":  func(path string, content []byte) error { return os.WriteFile(path, append(content, 0), 0o600) },
+		"body": func(path string, content []byte) error {
+			return os.WriteFile(path, spoiled(content, 100, len(content)/2), 0o600)
+		},
+		"footer": func(path string, content []byte) error {
+			return os.WriteFile(path, spoiled(content, len(content)-200, len(content)-100), 0o600)
+		},
+		"folder":    replaced(func(path string) error { return os.Mkdir(path, 0o700) }),
+		"link_loop": replaced(func(path string) error { return os.Symlink(path, path) }),
+		"link_out":  replaced(func(path string) error { return os.Symlink("/dev/null", path) }),
+	} {
+		scope, path := l.table(t, name)
+		q := l.prepare(t, scope, "SELECT sum(i) AS s, max(name) AS name FROM "+name)
+		content, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := damage(path, content); err != nil {
+			t.Fatal(err)
+		}
+		r := l.open(t)
+		if _, err := r.Answer(t.Context(), q, nil, plenty); fail.KindOf(err) != fail.Corrupt || fail.CodeOf(err) != "data_unreadable" {
+			t.Errorf("%s: the answer says %v", name, err)
+		}
+		if err := r.Close(); err != nil {
+			t.Error(err)
+		}
+		_, err = query.NewChecker(l.reader).Check(t.Context(), scope, plan.Model{Model: project.Model{Name: name, Checks: []project.Check{{Kind: project.Unique, Columns: []string{"name"}}}},
+			Columns: []project.Column{column("i", "BIGINT"), column("name", "VARCHAR")}, Table: name})
+		if fail.KindOf(err) != fail.Corrupt || fail.CodeOf(err) != "data_unreadable" {
+			t.Errorf("%s: the check says %v", name, err)
+		}
+	}
+}
+
+// spoiled is the content with the bytes between the places set.
+func spoiled(content []byte, from, to int) []byte {
+	for i := from; i < to; i++ {
+		content[i] = 0xff
+	}
+	return content
+}
+
+// table makes a table and gives a scope that sees it, with its only data file.
+func (l lake) table(t testing.TB, name string) (serving.Scope, string) {
+	t.Helper()
+	c, err := l.e.Conn(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	if err := c.Exec(t.Context(), "CREATE TABLE lake.w."+name+" AS SELECT i, 'name ' || (i * 7919 % 10007) AS name FROM range(20000) t(i)"); err != nil {
+		t.Fatal(err)
+	}
+	scope := serving.Scope{Workspace: "w", Tables: map[string]string{name: name}}
+	var path string
+	if err := c.Scan(t.Context(), "SELECT max(snapshot_id), (SELECT data_file FROM ducklake_list_files('lake', ?, schema => 'w')) FROM lake.snapshots()", []any{name}, &scope.Snapshot, &path); err != nil {
+		t.Fatal(err)
+	}
+	return scope, path
 }
 
 // TestCanceled proves that a context that ends stops a running statement within a fraction of a second, as canceled.

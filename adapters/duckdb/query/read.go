@@ -212,18 +212,35 @@ func (r *reading) answer(ctx context.Context, q ports.Query, args serving.Args, 
 
 // failed classifies what the engine said about a statement that was prepared and proved before.
 func failed(err error) error {
+	err = unreadable(err)
+	if _, ok := blamable(err); ok {
+		return fail.New(fail.Invalid, "query_failed", "the statement failed on the rows it met").Because(err).WithFix("correct the endpoint's SQL, or ask with other parameters")
+	}
+	return err
+}
+
+// blamable gives the engine's error if nobody has classified it yet: the statement may be to blame.
+func blamable(err error) (*engine.SQLError, bool) {
 	var classified fail.Classified
 	e, ok := engine.AsSQLError(err)
-	if !ok || errors.As(err, &classified) {
-		return err
-	}
+	return e, ok && !errors.As(err, &classified)
+}
+
+// unreadable classifies those of the engine's errors for which no proved statement is to blame; others stay as they are.
+func unreadable(err error) error {
+	e, ok := blamable(err)
 	switch {
+	case !ok:
 	case strings.Contains(e.Message, "No snapshot found at version"):
 		return fail.New(fail.Missing, "snapshot_missing", "the lake no longer has the snapshot that this answer reads, or not yet").Because(err)
+	case e.Type == "Invalid", e.Type == "Permission":
+		// The first is an error of the library that reads the headers within Parquet files, which the engine has no class for; the second
+		// is a file that a link has taken out of the lake.
+		return engine.Damaged(err)
 	case e.Type == "IO":
-		return fail.New(fail.Corrupt, "data_unreadable", "the lake's files cannot be read").Because(err).WithFix("look for the file in the log, and restore the data directory from a copy")
+		return fail.New(fail.Unavailable, "file_unusable", "the engine cannot use one of its own files").Because(err).WithFix("look for the file in the log, and check the disk")
 	}
-	return fail.New(fail.Invalid, "query_failed", "the statement failed on the rows it met").Because(err).WithFix("correct the endpoint's SQL, or ask with other parameters")
+	return err
 }
 
 // Close is ports.Reading's.
