@@ -21,14 +21,14 @@ const requestIDHeader = "X-Request-Id"
 // around is what happens to every request, matched by a route or not.
 func (r *routes) around(next echo.HandlerFunc) echo.HandlerFunc {
 	return func(c echo.Context) error {
-		began := time.Now()
-		r.gate.RLock()
-		defer r.gate.RUnlock()
 		req, header := c.Request(), c.Response().Header()
 		id := req.Header.Get(requestIDHeader)
 		if !validRequestID(id) {
 			id = rand.Text()
 		}
+		u := &underWay{id, req.Method, c.Path(), time.Now()}
+		open := r.enter(u)
+		defer r.leave(u)
 		header.Set(requestIDHeader, id)
 		header.Set("Cache-Control", "no-store")
 		header.Set("X-Content-Type-Options", "nosniff")
@@ -41,8 +41,8 @@ func (r *routes) around(next echo.HandlerFunc) echo.HandlerFunc {
 			_ = control.SetReadDeadline(time.Time{})
 		}
 
-		route := c.Path()
-		if err := r.guarded(c, next); err != nil {
+		route := u.route
+		if err := r.guarded(c, open, next); err != nil {
 			if errors.Is(err, echo.ErrNotFound) {
 				// What matched no route is the caller's text.
 				route = ""
@@ -50,19 +50,19 @@ func (r *routes) around(next echo.HandlerFunc) echo.HandlerFunc {
 			r.refuse(c, err, id)
 		}
 		r.log.InfoContext(req.Context(), "request", "method", req.Method, "route", route, "status", c.Response().Status,
-			"duration_ms", time.Since(began).Milliseconds(), "request_id", id)
+			"duration_ms", time.Since(u.began).Milliseconds(), "request_id", id)
 		return nil
 	}
 }
 
-// guarded runs the handler if the request may be tried, and turns a panic into an error.
-func (r *routes) guarded(c echo.Context, next echo.HandlerFunc) (err error) {
+// guarded runs the handler if the server is open and the request may be tried, and turns a panic into an error.
+func (r *routes) guarded(c echo.Context, open bool, next echo.HandlerFunc) (err error) {
 	defer func() {
 		if p := recover(); p != nil {
 			err = fail.New(fail.Internal, "panic", "the request met a defect").Because(fmt.Errorf("panic: %v\n%s", p, debug.Stack()))
 		}
 	}()
-	if r.closed {
+	if !open {
 		return fail.New(fail.Unavailable, "stopping", "the node is stopping")
 	}
 	if !r.local {

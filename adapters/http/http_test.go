@@ -478,6 +478,80 @@ func TestServe(t *testing.T) {
 	}
 }
 
+// A request that goes on although it was canceled holds the end of the server up for a bounded time. One that ends within it leaves
+// no trace; one that never ends is abandoned, by its name.
+func TestServeIsBounded(t *testing.T) {
+	for name, ends := range map[string]bool{"ends late": true, "never ends": false} {
+		t.Run(name, func(t *testing.T) {
+			defer goleak.VerifyNone(t)
+			w := newWorld(t)
+			w.server.drainTime, w.server.cutTime = 10*time.Millisecond, time.Minute
+			if !ends {
+				w.server.cutTime = 10 * time.Millisecond
+			}
+			var listeners [2]net.Listener
+			for i := range listeners {
+				l, err := net.Listen("tcp", "127.0.0.1:0")
+				if err != nil {
+					t.Fatal(err)
+				}
+				listeners[i] = l
+			}
+			asked, answer := make(chan struct{}), make(chan struct{})
+			w.health.fatal = func() error { close(asked); <-answer; return nil }
+			ctx, stop := context.WithCancel(t.Context())
+			served := make(chan error, 1)
+			go func() { served <- w.server.Serve(ctx, listeners[0], listeners[1]) }()
+			cut := make(chan error, 1)
+			go func() {
+				req, err := http.NewRequest("GET", "http://"+listeners[0].Addr().String()+"/v1/workspaces/flights/endpoints/by_carrier", nil)
+				if err != nil {
+					cut <- err
+					return
+				}
+				req.Header.Set(requestIDHeader, "stuck-1")
+				res, err := (&http.Client{Transport: &http.Transport{DisableKeepAlives: true}}).Do(req)
+				if err == nil {
+					err = res.Body.Close()
+				}
+				cut <- err
+			}()
+			<-asked
+			stop()
+			if err := <-cut; err == nil {
+				t.Error("the request was answered")
+			}
+			if ends {
+				close(answer)
+			}
+			err := <-served
+			if !ends {
+				close(answer)
+			}
+			if ends && err != nil {
+				t.Errorf("after a request that ended late: %v", err)
+			}
+			if !ends && (fail.CodeOf(err) != "requests_abandoned" || fail.KindOf(err) != fail.Unavailable ||
+				!strings.Contains(err.Error(), "GET /v1/workspaces/:workspace/endpoints/:endpoint (request_id stuck-1, for")) {
+				t.Errorf("after a request that never ended: %v", err)
+			}
+			// Whatever is left of the request ends before the log is read.
+			for range 100 {
+				if len(w.server.shut()) == 0 {
+					break
+				}
+				time.Sleep(10 * time.Millisecond)
+			}
+			if told := strings.Contains(w.log.String(), `msg="request abandoned" method=GET route=/v1/workspaces/:workspace/endpoints/:endpoint`); told == ends {
+				t.Errorf("the log says %s", w.log)
+			}
+			if rec := w.send(exchange{method: "GET", path: "/livez"}); rec.Code != 503 {
+				t.Errorf("after the end: %d", rec.Code)
+			}
+		})
+	}
+}
+
 // A listener that fails ends the whole server, with its error.
 func TestServeEndsWithItsListener(t *testing.T) {
 	defer goleak.VerifyNone(t)

@@ -9,9 +9,13 @@ package http
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
+	"maps"
 	"net"
 	"net/http"
+	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -19,6 +23,7 @@ import (
 	"github.com/labstack/echo/v4"
 
 	"leapview/app"
+	"leapview/domain/fail"
 	"leapview/domain/project"
 )
 
@@ -39,6 +44,8 @@ const (
 	idleTime  = 2 * time.Minute
 	// drainTime is how long requests may go on after the node was told to stop.
 	drainTime = 10 * time.Second
+	// cutTime is how long requests may take to end after they were canceled: not everything that an engine does can be interrupted.
+	cutTime = 5 * time.Second
 )
 
 // Options are what the API needs to know of its node.
@@ -63,18 +70,61 @@ type Server struct {
 	hosts     map[string]bool
 	log       *slog.Logger
 
+	// drainTime and cutTime are the constants of these names, but for tests.
+	drainTime, cutTime time.Duration
+
 	// requests counts the requests to the API that are being worked on.
 	requests atomic.Int64
 
-	// gate is held for reading while a request is worked on, and for writing to set closed: once Serve has it, no request runs.
-	gate   sync.RWMutex
-	closed bool
+	// left holds a token when a request ended since it was last taken.
+	left chan struct{}
+
+	mu sync.Mutex
+	// working are the requests under way, also those that are no part of the API; once closed, none comes in. Guarded by mu.
+	working map[*underWay]bool
+	closed  bool
+}
+
+// underWay is a request that is worked on.
+type underWay struct {
+	id, method, route string
+	began             time.Time
+}
+
+// enter lets a request in, unless the server was closed.
+func (s *Server) enter(u *underWay) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !s.closed {
+		s.working[u] = true
+	}
+	return !s.closed
+}
+
+// leave tells that nothing is done for the request any more.
+func (s *Server) leave(u *underWay) {
+	s.mu.Lock()
+	delete(s.working, u)
+	s.mu.Unlock()
+	select {
+	case s.left <- struct{}{}:
+	default:
+	}
+}
+
+// shut lets no more requests in, and gives those that are under way, oldest first.
+func (s *Server) shut() []*underWay {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.closed = true
+	return slices.SortedFunc(maps.Keys(s.working), func(a, b *underWay) int { return a.began.Compare(b.began) })
 }
 
 // New makes the server of one node.
 func New(asker *app.Asker, deployer *app.Deployer, refresher *app.Refresher, worker *app.Worker, status *app.Status, ready *app.Readiness, o Options, log *slog.Logger) *Server {
 	s := &Server{asker: asker, deployer: deployer, refresher: refresher, worker: worker, status: status, ready: ready,
-		version: o.Version, maxBody: o.MaxBody, log: log,
+		version: o.Version, maxBody: o.MaxBody, log: log, drainTime: drainTime, cutTime: cutTime,
+		left: make(chan struct{}, 1), working: map[*underWay]bool{},
 		hosts: map[string]bool{"127.0.0.1": true, "localhost": true, "::1": true}}
 	if s.maxBody == 0 {
 		s.maxBody = 1 << 20
@@ -123,7 +173,8 @@ func (s *Server) Handler(local bool) http.Handler {
 }
 
 // Serve answers on both listeners until ctx ends, or until one of them fails. Then it takes no more requests, gives those under
-// way drainTime to end, and cancels the rest. No request is being worked on when it returns; it closes both listeners.
+// way drainTime to end, cancels the rest, and gives these cutTime. No request is being worked on when it returns, unless its error
+// says which ones it abandoned: the process can then only end. It closes both listeners.
 func (s *Server) Serve(ctx context.Context, public, local net.Listener) error {
 	work, abort := context.WithCancel(context.WithoutCancel(ctx))
 	defer abort()
@@ -149,7 +200,7 @@ func (s *Server) Serve(ctx context.Context, public, local net.Listener) error {
 		running--
 	}
 
-	stop, cancel := context.WithTimeout(work, drainTime)
+	stop, cancel := context.WithTimeout(work, s.drainTime)
 	defer cancel()
 	var stopping sync.WaitGroup
 	for _, srv := range servers {
@@ -170,8 +221,41 @@ func (s *Server) Serve(ctx context.Context, public, local net.Listener) error {
 		}
 	}
 	// A connection may be closed while its handler still runs.
-	s.gate.Lock()
-	s.closed = true
-	s.gate.Unlock()
-	return failure
+	abort()
+	return errors.Join(failure, s.empty())
+}
+
+// empty waits for the requests that are under way, until they have to be abandoned.
+func (s *Server) empty() error {
+	over := time.NewTimer(s.cutTime)
+	defer over.Stop()
+	for {
+		working := s.shut()
+		if len(working) == 0 {
+			return nil
+		}
+		select {
+		case <-s.left:
+		case <-over.C:
+			return s.abandoned(working)
+		}
+	}
+}
+
+// abandoned says which requests did not end. The log has all of them, the error the oldest.
+func (s *Server) abandoned(working []*underWay) error {
+	const named = 5
+	var oldest []string
+	for i, u := range working {
+		took := time.Since(u.began)
+		s.log.Error("request abandoned", "method", u.method, "route", u.route, "duration_ms", took.Milliseconds(), "request_id", u.id)
+		if i < named {
+			oldest = append(oldest, fmt.Sprintf("%s %s (request_id %s, for %s)", u.method, u.route, u.id, took.Round(time.Second)))
+		}
+	}
+	if n := len(working) - named; n > 0 {
+		oldest = append(oldest, fmt.Sprintf("and %d more", n))
+	}
+	return fail.New(fail.Unavailable, "requests_abandoned", "requests did not end within %s of being canceled, and the process ends without them: %s",
+		s.cutTime, strings.Join(oldest, ", ")).WithFix("look for what their endpoints compute: the engine cannot interrupt every function")
 }

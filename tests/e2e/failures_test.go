@@ -248,3 +248,48 @@ func TestRefusals(t *testing.T) {
 		}
 	})
 }
+
+// TestStopIsBounded proves that a node which answers a query that the engine cannot interrupt still stops: it names the request, ends
+// with the exit code of a node that is not there, and leaves a directory that the next node starts from.
+func TestStopIsBounded(t *testing.T) {
+	s := newShop(t)
+	// Without a value for its parameter, as it is run while it is prepared, the endpoint computes nothing.
+	s.write(t, "endpoints/stuck.sql", "/*---\n{\"params\": {\"n\": {\"type\": \"integer\", \"required\": true}}}\n---*/\n"+
+		"SELECT max(levenshtein(repeat('a', 10000) || range, repeat('b', 10000))) AS d FROM range(2000) WHERE range < $n")
+	ok(t, s.args("deploy", s.dir)...)
+	ok(t, s.args("refresh", "shop")...)
+	n := serve(t, s.data)
+	ended := make(chan error, 1)
+	go func() {
+		req, err := http.NewRequest("GET", n.url+"/v1/workspaces/shop/endpoints/stuck?n=2000", nil)
+		if err == nil {
+			req.Header.Set("X-Request-Id", "stuck-1")
+			_, err = http.DefaultClient.Do(req)
+		}
+		ended <- err
+	}()
+	// Once a second has passed, the engine is at work.
+	select {
+	case err := <-ended:
+		t.Fatalf("the query ended: %v", err)
+	case <-time.After(time.Second):
+	}
+	if code := n.stop(t); code != 75 {
+		t.Errorf("exit code %d", code)
+	}
+	if err := <-ended; err == nil {
+		t.Error("the query was answered")
+	}
+	for _, says := range []string{"request abandoned", "request_id stuck-1"} {
+		if !strings.Contains(n.errOut.String(), says) {
+			t.Errorf("the node does not say %q", says)
+		}
+	}
+	n = serve(t, s.data)
+	if a := n.get(t, "shop", "orders"); len(a.Rows) != 2 {
+		t.Errorf("the next node answers %v", a.Rows)
+	}
+	if code := n.stop(t); code != 0 {
+		t.Errorf("exit code %d", code)
+	}
+}
