@@ -249,10 +249,10 @@ func (e *Engine) prepare(ctx context.Context, c *Conn, extensions []extension) e
 // folder is the path with one slash at its end, so that no sibling with a longer name is meant too.
 func folder(path string) string { return strings.TrimRight(path, "/") + "/" }
 
-// Literal is s as an SQL string.
+// Literal is s as an SQL string. No character in it means anything else.
 func Literal(s string) string { return "'" + strings.ReplaceAll(s, "'", "''") + "'" }
 
-// Identifier is s as a quoted SQL name.
+// Identifier is s as a quoted SQL name, whatever characters and keywords it holds. A dot in it separates nothing.
 func Identifier(s string) string { return `"` + strings.ReplaceAll(s, `"`, `""`) + `"` }
 
 // Fatal is why the engine can do nothing any more, or nil. Once set it stays: the process has to end.

@@ -277,6 +277,20 @@ func TestErrorsAreClassified(t *testing.T) {
 	}
 }
 
+// A quoted text comes back as it was, as a value and as a name.
+func TestQuoting(t *testing.T) {
+	e, _ := enginetest.Open(t)
+	c := enginetest.Conn(t, e)
+	for _, s := range []string{`a"b`, `""`, "a'b", "''", `\'`, "E'x'", "$$", "-- x", "/* x", "a\nb", "a.b", "select", "é 漢", " ", "%"} {
+		var value, name string
+		must(t, c.Scan(t.Context(), "SELECT "+engine.Literal(s), nil, &value))
+		must(t, c.Scan(t.Context(), "SELECT column_name FROM (DESCRIBE SELECT 1 AS "+engine.Identifier(s)+")", nil, &name))
+		if value != s || name != s {
+			t.Errorf("%q came back as the value %q and the name %q", s, value, name)
+		}
+	}
+}
+
 // The operating system's answer decides, and neither the words of a value nor those of a name do. What cannot be provoked here is
 // told as the engine tells it.
 func TestMachineErrorsAreClassified(t *testing.T) {

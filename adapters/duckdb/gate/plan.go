@@ -9,12 +9,10 @@ import (
 	"strconv"
 	"strings"
 
+	"leapview/adapters/duckdb/engine"
 	"leapview/domain/fail"
 	"leapview/domain/project"
 )
-
-// lake is the only catalog that a proved plan may read.
-const lake = "lake"
 
 // operators are the plan's nodes that neither read nor change anything by themselves.
 var operators = set("LOGICAL_PROJECTION", "LOGICAL_FILTER", "LOGICAL_AGGREGATE_AND_GROUP_BY", "LOGICAL_WINDOW", "LOGICAL_UNNEST",
@@ -78,8 +76,8 @@ func Prove(ctx context.Context, c Querier, sql string, schema string, tables []s
 	}
 	for _, s := range scans {
 		switch {
-		case s.Catalog != lake || s.Schema != schema:
-			return unproved("it reads %s.%s.%s, outside of %s.%s", s.Catalog, s.Schema, s.Table, lake, schema)
+		case s.Catalog != engine.Lake || s.Schema != schema:
+			return unproved("it reads %s.%s.%s, outside of %s.%s", s.Catalog, s.Schema, s.Table, engine.Lake, schema)
 		case !slices.Contains(tables, s.Table):
 			return unproved("it reads the table %s, which belongs to none of the models that it names", s.Table)
 		case s.Snapshot != version:

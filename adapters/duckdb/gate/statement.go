@@ -13,6 +13,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"leapview/adapters/duckdb/engine"
 	"leapview/domain/project"
 )
 
@@ -284,12 +285,9 @@ func same(a, b any) bool {
 	return reflect.DeepEqual(a, b)
 }
 
-// quote is the name as an SQL identifier.
-func quote(name string) string { return `"` + strings.ReplaceAll(name, `"`, `""`) + `"` }
-
 // sql is the target as a subquery.
 func (t Target) sql() string {
-	s := "(SELECT * FROM " + quote(t.Catalog) + "." + quote(t.Schema) + "." + quote(t.Table)
+	s := "(SELECT * FROM " + engine.Identifier(t.Catalog) + "." + engine.Identifier(t.Schema) + "." + engine.Identifier(t.Table)
 	if t.Version > 0 {
 		s += " AT (VERSION => " + strconv.FormatInt(t.Version, 10) + ")"
 	}

@@ -25,7 +25,7 @@ func NewChecker(r *Reader) *Checker { return &Checker{r} }
 
 // Check is ports.Checker's. One statement answers all checks of the model, since proving costs as much as counting.
 func (k *Checker) Check(ctx context.Context, scope serving.Scope, model plan.Model) ([]refresh.CheckResult, error) {
-	table := quote(model.Name)
+	table := engine.Identifier(model.Name)
 	counts := []string{"count(*) AS total"}
 	for i, c := range model.Checks {
 		count, err := counting(c, table)
@@ -91,8 +91,8 @@ func counting(check project.Check, table string) (string, error) {
 	columns := make([]string, len(check.Columns))
 	missing := make([]string, len(check.Columns))
 	for i, c := range check.Columns {
-		columns[i] = quote(c)
-		missing[i] = quote(c) + " IS NULL"
+		columns[i] = engine.Identifier(c)
+		missing[i] = engine.Identifier(c) + " IS NULL"
 	}
 	switch check.Kind {
 	case project.NotNull:
@@ -116,6 +116,3 @@ func sameColumns(m plan.Model, got []serving.Column) error {
 	}
 	return nil
 }
-
-// quote writes a name so that the engine reads it as one.
-func quote(name string) string { return `"` + strings.ReplaceAll(name, `"`, `""`) + `"` }
