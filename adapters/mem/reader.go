@@ -144,9 +144,9 @@ func (r *reading) answer(ctx context.Context, q ports.Query, args serving.Args, 
 		// One byte is for the bracket that closes the answer.
 		switch {
 		case a.Count >= limits.Rows:
-			a.Truncated, a.TruncationReason = true, "row_limit"
+			a.Truncated, a.TruncationReason = true, serving.RowLimit
 		case out.Len()+len(line)+1 > limits.Bytes:
-			a.Truncated, a.TruncationReason = true, "byte_limit"
+			a.Truncated, a.TruncationReason = true, serving.ByteLimit
 		}
 		if a.Truncated {
 			break

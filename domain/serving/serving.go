@@ -65,6 +65,12 @@ type Limits struct {
 	Bytes int
 }
 
+// The bounds that an answer's TruncationReason names, as callers read them.
+const (
+	RowLimit  = "row_limit"
+	ByteLimit = "byte_limit"
+)
+
 // Column is one column of an answer: its name and its engine type.
 type Column struct {
 	Name string `json:"name"`
@@ -80,7 +86,8 @@ type Answer struct {
 	Rows []byte
 	// Count is how many rows Rows holds.
 	Count int
-	// Truncated tells that the statement had more rows than were returned; TruncationReason then names the bound.
+	// Truncated tells that the statement had more rows than were returned; TruncationReason is then RowLimit or ByteLimit,
+	// and else empty.
 	Truncated        bool
 	TruncationReason string
 	Warnings         []string

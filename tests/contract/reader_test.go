@@ -131,8 +131,8 @@ func readerLimits(t *testing.T, s store, scope serving.Scope) {
 	}{
 		{serving.Limits{Rows: 5, Bytes: 1000}, `[[1],[2],[3],[4]]`, ""},
 		{serving.Limits{Rows: 4, Bytes: 1000}, `[[1],[2],[3],[4]]`, ""},
-		{serving.Limits{Rows: 3, Bytes: 1000}, `[[1],[2],[3]]`, "row_limit"},
-		{serving.Limits{Rows: 1, Bytes: 1000}, `[[1]]`, "row_limit"},
+		{serving.Limits{Rows: 3, Bytes: 1000}, `[[1],[2],[3]]`, serving.RowLimit},
+		{serving.Limits{Rows: 1, Bytes: 1000}, `[[1]]`, serving.RowLimit},
 	} {
 		a, err := open.Answer(t.Context(), q, serving.Args{}, c.limits)
 		mustLake(t, err)
@@ -144,7 +144,7 @@ func readerLimits(t *testing.T, s store, scope serving.Scope) {
 	// Whole rows are left out until the rest fits.
 	a, err := open.Answer(t.Context(), q, serving.Args{}, serving.Limits{Rows: 100, Bytes: 12})
 	mustLake(t, err)
-	if len(a.Rows) > 12 || a.Count < 1 || a.Count > 3 || !a.Truncated || a.TruncationReason != "byte_limit" {
+	if len(a.Rows) > 12 || a.Count < 1 || a.Count > 3 || !a.Truncated || a.TruncationReason != serving.ByteLimit {
 		t.Errorf("12 bytes hold %d rows in %d bytes, truncated %t because %q", a.Count, len(a.Rows), a.Truncated, a.TruncationReason)
 	}
 	wantRows(t, a, "[[1],[2],[3],[4]]"[:4*a.Count]+"]")

@@ -453,10 +453,10 @@ func TestBounds(t *testing.T) {
 		count  int
 		reason string
 	}{
-		{serving.Limits{Rows: 9999, Bytes: 1 << 20}, 9999, "row_limit"},
-		{serving.Limits{Rows: 1, Bytes: 1 << 20}, 1, "row_limit"},
-		{serving.Limits{Rows: 10000, Bytes: 1000}, -1, "byte_limit"},
-		{serving.Limits{Rows: 10000, Bytes: 10}, 0, "byte_limit"},
+		{serving.Limits{Rows: 9999, Bytes: 1 << 20}, 9999, serving.RowLimit},
+		{serving.Limits{Rows: 1, Bytes: 1 << 20}, 1, serving.RowLimit},
+		{serving.Limits{Rows: 10000, Bytes: 1000}, -1, serving.ByteLimit},
+		{serving.Limits{Rows: 10000, Bytes: 10}, 0, serving.ByteLimit},
 	} {
 		a, err := r.Answer(t.Context(), q, nil, x.limits)
 		if err != nil {

@@ -14,12 +14,6 @@ import (
 	"leapview/ports"
 )
 
-// The bounds that an answer's TruncationReason names.
-const (
-	RowLimit  = "row_limit"
-	ByteLimit = "byte_limit"
-)
-
 // Reader prepares and answers statements at a snapshot. It holds no state: goroutines share it freely.
 type Reader struct{ engine *engine.Engine }
 
@@ -196,9 +190,9 @@ func (r *reading) answer(ctx context.Context, q ports.Query, args serving.Args, 
 		for i := 0; i < int(batch.NumRows()) && a.TruncationReason == ""; i++ {
 			switch {
 			case rows.Count() == limits.Rows:
-				a.TruncationReason = RowLimit
+				a.TruncationReason = serving.RowLimit
 			case !rows.Add(i):
-				a.TruncationReason = ByteLimit
+				a.TruncationReason = serving.ByteLimit
 			}
 		}
 	}
