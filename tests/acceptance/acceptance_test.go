@@ -12,6 +12,8 @@ import (
 	"testing"
 	"time"
 
+	"go.uber.org/goleak"
+
 	"leapview/adapters/duckdb/engine"
 	"leapview/adapters/duckdb/gate"
 	"leapview/adapters/fs"
@@ -24,6 +26,9 @@ import (
 	"leapview/ports"
 	"leapview/tests/nodetest"
 )
+
+// No test leaves a goroutine behind.
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // real gives the real parts, and the store that they open.
 func real() (bootstrap.Parts, *bootstrap.Store) {

@@ -15,7 +15,12 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"go.uber.org/goleak"
 )
+
+// No case leaves a goroutine behind.
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // Proves that every interface of ports has a contract suite which calls each of its methods, and which runs against both the twin and
 // a real adapter.

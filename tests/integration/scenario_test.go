@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 
+	"go.uber.org/goleak"
+
 	"leapview/adapters/mem"
 	"leapview/app"
 	"leapview/bootstrap"
@@ -18,6 +20,9 @@ import (
 	"leapview/ports"
 	"leapview/tests/nodetest"
 )
+
+// No test leaves a goroutine behind.
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // world is what twins share, so that a node can be closed and opened again over the same things.
 type world struct {

@@ -16,18 +16,19 @@ import (
 	"time"
 
 	"github.com/duckdb/duckdb-go/v2"
+	"go.uber.org/goleak"
 
 	"leapview/adapters/duckdb/engine"
 	"leapview/adapters/duckdb/engine/enginetest"
 	"leapview/domain/fail"
 )
 
-// A process that only holds a catalog open, so that another one finds it locked.
+// A process that only holds a catalog open, so that another one finds it locked. Otherwise no test leaves a goroutine behind.
 func TestMain(m *testing.M) {
 	if dir := os.Getenv("ENGINE_TEST_OPENS"); dir != "" {
 		os.Exit(openOnce(dir))
 	}
-	os.Exit(m.Run())
+	goleak.VerifyTestMain(m)
 }
 
 func openOnce(dir string) int {

@@ -7,12 +7,17 @@ import (
 	"strings"
 	"testing"
 
+	"go.uber.org/goleak"
+
 	"leapview/adapters/duckdb/engine"
 	"leapview/adapters/duckdb/engine/enginetest"
 	"leapview/adapters/duckdb/gate"
 	"leapview/domain/fail"
 	"leapview/domain/project"
 )
+
+// No test leaves a goroutine behind.
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // world is a lake whose tables have moved on since the pinned version, and temporary tables under the models' own names with the
 // rows of that version: what a statement gives over those is what its rewritten form has to give.

@@ -13,6 +13,8 @@ import (
 	"testing"
 	"time"
 
+	"go.uber.org/goleak"
+
 	"leapview/adapters/duckdb/engine"
 	"leapview/adapters/duckdb/engine/enginetest"
 	"leapview/adapters/duckdb/query"
@@ -22,6 +24,9 @@ import (
 	"leapview/domain/serving"
 	"leapview/ports"
 )
+
+// No test leaves a goroutine behind.
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // at is a place in a file.
 func at(file string, line, column int) project.Position {
