@@ -54,6 +54,35 @@ func second(n *nodetest.Node, t *testing.T) {
 	n.Write(t, nodetest.Order(1, "north", 100), nodetest.Order(3, "north", 7))
 }
 
+// limits are more than any answer here needs.
+var limits = serving.Limits{Rows: 10, Bytes: 1 << 20}
+
+// lease takes a lease on the current generation.
+func lease(t *testing.T, n *nodetest.Node) *app.Lease {
+	t.Helper()
+	l, err := n.Generation.Acquire(nodetest.Workspace)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return l
+}
+
+// north asks the leased generation within the reading.
+func north(r ports.Reading, l *app.Lease) (string, error) {
+	a, err := r.Answer(context.Background(), l.Generation.Endpoints["region"].Query, serving.Args{"region": {Text: "north"}}, limits)
+	return string(a.Rows), err
+}
+
+// read is north in a reading of its own.
+func read(store *bootstrap.Store, l *app.Lease) (string, error) {
+	r, err := store.Reader.Open(context.Background())
+	if err != nil {
+		return "", err
+	}
+	rows, err := north(r, l)
+	return rows, errors.Join(err, r.Close())
+}
+
 func expect(t *testing.T, what, got, want string) {
 	t.Helper()
 	if got != want {
@@ -118,28 +147,22 @@ func TestHeldRead(t *testing.T) {
 	parts, store := real()
 	n := nodetest.Open(t, nodetest.Config(t, filepath.Join(t.TempDir(), "node")), parts)
 	first(n, t)
-	lease, err := n.Generation.Acquire(nodetest.Workspace)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer lease.Release()
+	l := lease(t, n)
+	defer l.Release()
 	ctx := context.Background()
 	held, err := store.Reader.Open(ctx)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer held.Close()
-	limits := serving.Limits{Rows: 10, Bytes: 1 << 20}
-	region := lease.Generation.Endpoints["region"].Query
-	args := serving.Args{"region": {Text: "north"}}
-	a, err := held.Answer(ctx, region, args, limits)
+	rows, err := north(held, l)
 	if err != nil {
 		t.Fatal(err)
 	}
-	expect(t, "before the commit", string(a.Rows), firstNorth)
+	expect(t, "before the commit", rows, firstNorth)
 
 	// The long query would take hours; it is stopped once the refresh beside it is over.
-	long, err := store.Reader.Prepare(ctx, lease.Generation.Pointer.Scope(nodetest.Workspace),
+	long, err := store.Reader.Prepare(ctx, l.Generation.Pointer.Scope(nodetest.Workspace),
 		project.Statement{SQL: "SELECT sum(o.amount + a.range * b.range) AS s FROM stg_orders o, range(3000000) a, range(3000000) b"}, nil)
 	if err != nil {
 		t.Fatal(err)
@@ -174,10 +197,10 @@ func TestHeldRead(t *testing.T) {
 		t.Fatalf("the long query ended before the refresh did: %v", err)
 	default:
 	}
-	if a, err = held.Answer(ctx, region, args, limits); err != nil {
+	if rows, err = north(held, l); err != nil {
 		t.Fatal(err)
 	}
-	expect(t, "in the same transaction after the commit", string(a.Rows), firstNorth)
+	expect(t, "in the same transaction after the commit", rows, firstNorth)
 	expect(t, "a new request", n.Ask(t, "region", nil), secondNorth)
 	stop()
 	if err := <-ended; fail.KindOf(err) != fail.Canceled {
@@ -190,44 +213,25 @@ func TestTwoGenerations(t *testing.T) {
 	parts, store := real()
 	n := nodetest.Open(t, nodetest.Config(t, filepath.Join(t.TempDir(), "node")), parts)
 	first(n, t)
-	older, err := n.Generation.Acquire(nodetest.Workspace)
-	if err != nil {
-		t.Fatal(err)
-	}
+	older := lease(t, n)
 	defer older.Release()
 	second(n, t)
 	n.Refresh(t)
-	newer, err := n.Generation.Acquire(nodetest.Workspace)
-	if err != nil {
-		t.Fatal(err)
-	}
+	newer := lease(t, n)
 	defer newer.Release()
 	if older.Generation.Pointer.Snapshot == newer.Generation.Pointer.Snapshot {
 		t.Fatal("both generations have one snapshot")
 	}
 	var all sync.WaitGroup
 	for range 2 {
-		for lease, want := range map[*app.Lease]string{older: firstNorth, newer: secondNorth} {
-			all.Add(1)
-			go func() {
-				defer all.Done()
+		for l, want := range map[*app.Lease]string{older: firstNorth, newer: secondNorth} {
+			all.Go(func() {
 				for range 20 {
-					r, err := store.Reader.Open(context.Background())
-					if err != nil {
-						t.Error(err)
-						return
-					}
-					a, err := r.Answer(context.Background(), lease.Generation.Endpoints["region"].Query, serving.Args{"region": {Text: "north"}}, serving.Limits{Rows: 10, Bytes: 1 << 20})
-					if err != nil {
-						t.Error(err)
-					} else if string(a.Rows) != want {
-						t.Errorf("snapshot %d answers %s, want %s", lease.Generation.Pointer.Snapshot, a.Rows, want)
-					}
-					if err := r.Close(); err != nil {
-						t.Error(err)
+					if rows, err := read(store, l); err != nil || rows != want {
+						t.Errorf("snapshot %d answers %s, want %s; %v", l.Generation.Pointer.Snapshot, rows, want, err)
 					}
 				}
-			}()
+			})
 		}
 	}
 	all.Wait()
@@ -249,16 +253,13 @@ func TestNoUnqualifiedRelation(t *testing.T) {
 	}
 	n.Deploy(t, files)
 	p := n.Refresh(t)
-	lease, err := n.Generation.Acquire(nodetest.Workspace)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer lease.Release()
+	l := lease(t, n)
+	defer l.Release()
 	// Only beside a newer snapshot do a pinned relation and an unpinned one differ.
 	second(n, t)
 	n.Refresh(t)
 	scans := 0
-	for name, e := range lease.Generation.Endpoints {
+	for name, e := range l.Generation.Endpoints {
 		text, ok := e.Query.(interface{ SQL() string })
 		if !ok {
 			t.Fatalf("the query of %s has no text", name)
@@ -295,26 +296,16 @@ func TestRetirement(t *testing.T) {
 	parts, store := real()
 	n := nodetest.Open(t, nodetest.Config(t, filepath.Join(t.TempDir(), "node")), parts)
 	first(n, t)
-	older, err := n.Generation.Acquire(nodetest.Workspace)
-	if err != nil {
-		t.Fatal(err)
-	}
+	older := lease(t, n)
 	second(n, t)
 	n.Refresh(t)
 	ctx := context.Background()
 	n.Worker.Retire(ctx)
-	r, err := store.Reader.Open(ctx)
-	if err != nil {
-		t.Fatal(err)
-	}
-	a, err := r.Answer(ctx, older.Generation.Endpoints["region"].Query, serving.Args{"region": {Text: "north"}}, serving.Limits{Rows: 10, Bytes: 1 << 20})
+	rows, err := read(store, older)
 	if err != nil {
 		t.Fatalf("a leased generation was retired: %v", err)
 	}
-	expect(t, "the leased generation", string(a.Rows), firstNorth)
-	if err := r.Close(); err != nil {
-		t.Fatal(err)
-	}
+	expect(t, "the leased generation", rows, firstNorth)
 	older.Release()
 	n.Worker.Retire(ctx)
 	if err := store.Health.Fatal(); err != nil {
@@ -328,22 +319,32 @@ func TestRetirement(t *testing.T) {
 	}
 }
 
-// failing is a control plane whose activations fail before they are written.
-type failing struct {
+// watched is a control plane that calls activating before an activation is written, and does not write it when that is an error.
+type watched struct {
 	ports.Control
-	fail bool
+	activating func() error
 }
 
-func (f *failing) Update(ctx context.Context, s refresh.Scope, decide func(refresh.State) ([]refresh.Event, error)) error {
-	return f.Control.Update(ctx, s, func(st refresh.State) ([]refresh.Event, error) {
+func (w watched) Update(ctx context.Context, s refresh.Scope, decide func(refresh.State) ([]refresh.Event, error)) error {
+	return w.Control.Update(ctx, s, func(st refresh.State) ([]refresh.Event, error) {
 		events, err := decide(st)
 		for _, e := range events {
-			if _, ok := e.(refresh.Activated); ok && f.fail {
-				return nil, errors.New("the disk of the control plane is full")
+			if _, ok := e.(refresh.Activated); ok {
+				err = errors.Join(err, w.activating())
 			}
 		}
 		return events, err
 	})
+}
+
+// watch has the parts' control plane watched.
+func watch(parts *bootstrap.Parts, activating func() error) {
+	open := parts.Control
+	parts.Control = func(ctx context.Context, c bootstrap.Config, closers *bootstrap.Closers) (bootstrap.Control, error) {
+		s, err := open(ctx, c, closers)
+		s.Control = watched{s.Control, activating}
+		return s, err
+	}
 }
 
 // TestFailedActivation proves the line "a failed activation never shows an orphan": not at once, not after a restart, and not in what
@@ -351,25 +352,19 @@ func (f *failing) Update(ctx context.Context, s refresh.Scope, decide func(refre
 func TestFailedActivation(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "node")
 	parts, _ := real()
-	control := &failing{}
-	open := parts.Control
-	parts.Control = func(ctx context.Context, c bootstrap.Config, closers *bootstrap.Closers) (bootstrap.Control, error) {
-		s, err := open(ctx, c, closers)
-		control.Control = s.Control
-		s.Control = control
-		return s, err
-	}
+	var failure error
+	watch(&parts, func() error { return failure })
 	n := nodetest.Open(t, nodetest.Config(t, dir), parts)
 	first(n, t)
 	second(n, t)
-	control.fail = true
+	failure = errors.New("the disk of the control plane is full")
 	if _, _, err := n.TryRefresh(t); err == nil {
 		t.Fatal("the activation did not fail")
 	}
 	expect(t, "right after the failure", n.Ask(t, "region", nil), firstNorth)
 	n.Close(t)
 
-	control.fail = false
+	failure = nil
 	n = nodetest.Open(t, nodetest.Config(t, dir), parts)
 	expect(t, "after a restart", n.Ask(t, "region", nil), firstNorth)
 	n.Write(t, nodetest.Order(9, "north", 1))
@@ -390,24 +385,6 @@ func (r *recorded) add(event string) {
 	r.events = append(r.events, event)
 }
 
-// activating is a control plane that records when an activation is about to be written.
-type activating struct {
-	ports.Control
-	order *recorded
-}
-
-func (a activating) Update(ctx context.Context, s refresh.Scope, decide func(refresh.State) ([]refresh.Event, error)) error {
-	return a.Control.Update(ctx, s, func(st refresh.State) ([]refresh.Event, error) {
-		events, err := decide(st)
-		for _, e := range events {
-			if _, ok := e.(refresh.Activated); ok {
-				a.order.add("activate")
-			}
-		}
-		return events, err
-	})
-}
-
 // TestSyncedBeforeActivation proves that every Parquet file of a candidate, and every folder above it, is synced before the
 // transaction that activates it.
 func TestSyncedBeforeActivation(t *testing.T) {
@@ -418,7 +395,7 @@ func TestSyncedBeforeActivation(t *testing.T) {
 	dir = filepath.Join(dir, "node")
 	order := &recorded{}
 	parts, store := real()
-	openStore, openControl := parts.Store, parts.Control
+	openStore := parts.Store
 	parts.Store = func(ctx context.Context, c bootstrap.Config, boot app.Boot, id ports.Identity, control bootstrap.Control, closers *bootstrap.Closers) (bootstrap.Store, error) {
 		s, err := openStore(ctx, c, boot, id, control, closers)
 		if err != nil {
@@ -433,11 +410,7 @@ func TestSyncedBeforeActivation(t *testing.T) {
 		})
 		return s, err
 	}
-	parts.Control = func(ctx context.Context, c bootstrap.Config, closers *bootstrap.Closers) (bootstrap.Control, error) {
-		s, err := openControl(ctx, c, closers)
-		s.Control = activating{s.Control, order}
-		return s, err
-	}
+	watch(&parts, func() error { order.add("activate"); return nil })
 	n := nodetest.Open(t, nodetest.Config(t, dir), parts)
 	first(n, t)
 	second(n, t)

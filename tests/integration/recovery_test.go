@@ -3,6 +3,7 @@ package integration
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -62,23 +63,52 @@ func holds[E refresh.Event](events []refresh.Event) bool {
 	return false
 }
 
-// faultyNode is a node of twins that serves a first refresh, with its control plane's faults.
-func faultyNode(t *testing.T) (*nodetest.Node, *world, *faulty) {
-	t.Helper()
-	w := newWorld(t)
-	parts, f := w.twins(), &faulty{}
+// faulted are the world's twins, with the faults in the control plane.
+func (w *world) faulted(f *faulty) bootstrap.Parts {
+	parts := w.twins()
 	open := parts.Control
 	parts.Control = func(ctx context.Context, c bootstrap.Config, closers *bootstrap.Closers) (bootstrap.Control, error) {
 		s, err := open(ctx, c, closers)
 		f.Control, s.Control = s.Control, f
 		return s, err
 	}
-	n := nodetest.Open(t, nodetest.Config(t, w.dir), parts)
+	return parts
+}
+
+// What the region endpoint answers after the first refresh of a faulty node, and after the one that would come next.
+const first, second = `[["north",1,10]]`, `[["north",1,99]]`
+
+// faultyNode is a node of twins that serves a first refresh and has the sources of a second, with its control plane's faults.
+func faultyNode(t *testing.T) (*nodetest.Node, *world, *faulty) {
+	t.Helper()
+	w, f := newWorld(t), &faulty{}
+	n := nodetest.Open(t, nodetest.Config(t, w.dir), w.faulted(f))
 	w.write(nodetest.Order(1, "north", 10))
 	n.Deploy(t, nodetest.Files())
 	n.Refresh(t)
 	w.write(nodetest.Order(1, "north", 99))
 	return n, w, f
+}
+
+// answers checks what the region endpoint says.
+func answers(t *testing.T, n *nodetest.Node, when, want string) {
+	t.Helper()
+	if got := n.Ask(t, "region", nil); got != want {
+		t.Errorf("%s: answers %s, want %s", when, got, want)
+	}
+}
+
+// work runs the node's worker until the test ends.
+func work(t *testing.T, n *nodetest.Node) {
+	ctx, stop := context.WithCancel(context.Background())
+	ended := make(chan error, 1)
+	go func() { ended <- n.Worker.Loop(ctx) }()
+	t.Cleanup(func() {
+		stop()
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
+	})
 }
 
 func (w *world) write(rows ...string) {
@@ -99,17 +129,13 @@ func TestActivationOfUnknownOutcome(t *testing.T) {
 	if p, _, err := n.TryRefresh(t); err != nil || p.Generation != 2 {
 		t.Errorf("written: generation %d, %v", p.Generation, err)
 	}
-	if got := n.Ask(t, "region", nil); got != `[["north",1,99]]` {
-		t.Errorf("written: answers %s", got)
-	}
+	answers(t, n, "written", second)
 	n, _, f = faultyNode(t)
 	f.set(unknown, nil)
 	if _, _, err := n.TryRefresh(t); fail.KindOf(err) != fail.UnknownOutcome {
 		t.Errorf("not written: %v", err)
 	}
-	if got := n.Ask(t, "region", nil); got != `[["north",1,10]]` {
-		t.Errorf("not written: answers %s", got)
-	}
+	answers(t, n, "not written", first)
 }
 
 // TestCommitWordIsNotBelieved proves that a commit is what the lake says it is, whatever the engine reported.
@@ -127,9 +153,7 @@ func TestCommitWordIsNotBelieved(t *testing.T) {
 	if _, _, err := n.TryRefresh(t); err == nil {
 		t.Error("a failed commit was activated")
 	}
-	if got := n.Ask(t, "region", nil); got != `[["north",1,99]]` {
-		t.Errorf("answers %s", got)
-	}
+	answers(t, n, "after all that", second)
 }
 
 // TestWorkerSettlesLater proves that a run whose end could not be written down is neither lost nor tried without pause: the worker
@@ -147,9 +171,7 @@ func TestWorkerSettlesLater(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	ctx, stop := context.WithCancel(context.Background())
-	ended := make(chan error, 1)
-	go func() { ended <- n.Worker.Loop(ctx) }()
+	work(t, n)
 	time.Sleep(500 * time.Millisecond)
 	f.mu.Lock()
 	tries := f.updates
@@ -172,10 +194,6 @@ func TestWorkerSettlesLater(t *testing.T) {
 		if r.Status.Final() || time.Now().After(deadline) {
 			t.Fatalf("the run is %+v", r)
 		}
-	}
-	stop()
-	if err := <-ended; err != nil {
-		t.Error(err)
 	}
 }
 
@@ -210,61 +228,40 @@ func TestDeathAfterEachStep(t *testing.T) {
 		"validate": holds[refresh.CandidateValidated],
 	} {
 		for _, written := range []bool{false, true} {
-			w := newWorld(t)
-			parts, f := w.twins(), &faulty{}
-			open := parts.Control
-			parts.Control = func(ctx context.Context, c bootstrap.Config, closers *bootstrap.Closers) (bootstrap.Control, error) {
-				s, err := open(ctx, c, closers)
-				f.Control, s.Control = s.Control, f
-				return s, err
-			}
-			n := nodetest.Open(t, nodetest.Config(t, w.dir), parts)
-			w.write(nodetest.Order(1, "north", 10))
-			n.Deploy(t, nodetest.Files())
-			n.Refresh(t)
-			w.write(nodetest.Order(1, "north", 99))
-			if name == "tables" {
-				// Other columns need another table.
-				n.Deploy(t, nodetest.Replace(nodetest.Files(), "models/regions.sql", "/*---\n{\"columns\": {\"total\": \"BIGINT\"}}\n---*/\nSELECT region, count(*) AS orders, sum(amount) AS total, min(id) AS lowest FROM stg_orders GROUP BY region\n"))
-			}
-			// Once dead, nothing is written any more.
-			dead := false
-			f.set(func(events []refresh.Event) error {
-				if dead = dead || !written && step(events); dead {
-					return died
+			t.Run(fmt.Sprintf("%s, written %t", name, written), func(t *testing.T) {
+				n, w, f := faultyNode(t)
+				if name == "tables" {
+					// Other columns need another table.
+					n.Deploy(t, nodetest.Replace(nodetest.Files(), "models/regions.sql", "/*---\n{\"columns\": {\"total\": \"BIGINT\"}}\n---*/\nSELECT region, count(*) AS orders, sum(amount) AS total, min(id) AS lowest FROM stg_orders GROUP BY region\n"))
 				}
-				return nil
-			}, func(events []refresh.Event) error {
-				if dead = step(events); dead {
-					return died
+				// Once dead, nothing is written any more.
+				dead := false
+				f.set(func(events []refresh.Event) error {
+					if dead = dead || !written && step(events); dead {
+						return died
+					}
+					return nil
+				}, func(events []refresh.Event) error {
+					if dead = step(events); dead {
+						return died
+					}
+					return nil
+				})
+				if _, _, err := n.TryRefresh(t); !errors.Is(err, died) {
+					t.Error(err)
 				}
-				return nil
+				answers(t, n, "after the death", first)
+				n.Close(t)
+				f.set(nil, nil)
+				n = nodetest.Open(t, nodetest.Config(t, w.dir), w.faulted(f))
+				answers(t, n, "after the restart", first)
+				work(t, n)
+				for deadline := time.Now().Add(10 * time.Second); n.Ask(t, "region", nil) != second; time.Sleep(5 * time.Millisecond) {
+					if time.Now().After(deadline) {
+						t.Fatal("the run was not worked again")
+					}
+				}
 			})
-			if _, _, err := n.TryRefresh(t); !errors.Is(err, died) {
-				t.Errorf("%s, written %t: %v", name, written, err)
-			}
-			if got := n.Ask(t, "region", nil); got != `[["north",1,10]]` {
-				t.Errorf("%s, written %t: answers %s after the death", name, written, got)
-			}
-			n.Close(t)
-			f.set(nil, nil)
-			n = nodetest.Open(t, nodetest.Config(t, w.dir), parts)
-			if got := n.Ask(t, "region", nil); got != `[["north",1,10]]` {
-				t.Errorf("%s, written %t: answers %s after the restart", name, written, got)
-			}
-			ctx, stop := context.WithCancel(context.Background())
-			ended := make(chan error, 1)
-			go func() { ended <- n.Worker.Loop(ctx) }()
-			for deadline := time.Now().Add(10 * time.Second); n.Ask(t, "region", nil) != `[["north",1,99]]`; time.Sleep(5 * time.Millisecond) {
-				if time.Now().After(deadline) {
-					t.Errorf("%s, written %t: the run was not worked again", name, written)
-					break
-				}
-			}
-			stop()
-			if err := <-ended; err != nil {
-				t.Error(err)
-			}
 		}
 	}
 }

@@ -127,7 +127,7 @@ func scenario(t *testing.T, w *world, parts bootstrap.Parts) {
 	write := func(rows ...string) {
 		t.Helper()
 		n.Write(t, rows...)
-		w.sources.Files["orders.csv"] = []byte("id,region,amount\n" + strings.Join(rows, "\n") + "\n")
+		w.write(rows...)
 	}
 	kind := func(what string, err error, want fail.Kind) {
 		t.Helper()
