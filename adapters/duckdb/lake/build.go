@@ -47,11 +47,11 @@ func (b *build) columns(ctx context.Context, relation string) (_ []project.Colum
 	for rows.Next() {
 		var c project.Column
 		if err := rows.Scan(&c.Name, &c.Type); err != nil {
-			return nil, engine.Translate(err)
+			return nil, err
 		}
 		columns = append(columns, c)
 	}
-	return columns, engine.Translate(rows.Err())
+	return columns, rows.Err()
 }
 
 // Commit is ports.Build's.
@@ -128,7 +128,7 @@ func fillOf(table string, m plan.Model, text gate.Text) fill {
 			b.WriteString(", ")
 		}
 		f.casts = append(f.casts, b.Len())
-		b.WriteString("CAST(" + quote(c.Name) + " AS " + string(c.Type) + ")")
+		b.WriteString("CAST(" + engine.Identifier(c.Name) + " AS " + string(c.Type) + ")")
 	}
 	b.WriteString(" FROM (")
 	f.from = b.Len()

@@ -67,7 +67,7 @@ func (f fileCatalog) files(ctx context.Context, c *engine.Conn, schema string, a
 	}
 	path := func(x string) string {
 		return fmt.Sprintf("CASE WHEN NOT %[1]s.path_is_relative THEN %[1]s.path WHEN NOT t.path_is_relative THEN t.path || %[1]s.path WHEN NOT s.path_is_relative THEN s.path || t.path || %[1]s.path "+
-			"ELSE %[2]s || s.path || t.path || %[1]s.path END", x, literal(f.dataDir+"/"))
+			"ELSE %[2]s || s.path || t.path || %[1]s.path END", x, engine.Literal(f.dataDir+"/"))
 	}
 	rows, err := c.Rows(ctx, "SELECT t.table_name, coalesce("+path("d")+", ''), coalesce(d.file_size_bytes, 0), coalesce("+path("x")+", ''), coalesce(x.file_size_bytes, 0) FROM "+
 		engine.Metadata+".ducklake_schema s JOIN "+engine.Metadata+".ducklake_table t ON t.schema_id = s.schema_id AND "+during("t")+
@@ -83,7 +83,7 @@ func (f fileCatalog) files(ctx context.Context, c *engine.Conn, schema string, a
 		var table string
 		var data, deletes dataFile
 		if err := rows.Scan(&table, &data.path, &data.size, &deletes.path, &deletes.size); err != nil {
-			return nil, engine.Translate(err)
+			return nil, err
 		}
 		some := files[table]
 		for _, x := range []dataFile{data, deletes} {
@@ -98,7 +98,7 @@ func (f fileCatalog) files(ctx context.Context, c *engine.Conn, schema string, a
 		}
 		files[table] = some
 	}
-	return files, engine.Translate(rows.Err())
+	return files, rows.Err()
 }
 
 func (fileCatalog) survey(ctx context.Context, c *engine.Conn) (_ ports.LakeSurvey, err error) {
@@ -113,7 +113,7 @@ func (fileCatalog) survey(ctx context.Context, c *engine.Conn) (_ ports.LakeSurv
 		var id int64
 		var info string
 		if err := rows.Scan(&id, &info); err != nil {
-			return survey, engine.Translate(err)
+			return survey, err
 		}
 		survey.Snapshots = append(survey.Snapshots, serving.Snapshot(id))
 		mark, ok := refresh.ParseMark(info)
@@ -126,5 +126,5 @@ func (fileCatalog) survey(ctx context.Context, c *engine.Conn) (_ ports.LakeSurv
 		}
 		survey.HighestFence = max(survey.HighestFence, mark.Fence)
 	}
-	return survey, engine.Translate(rows.Err())
+	return survey, rows.Err()
 }

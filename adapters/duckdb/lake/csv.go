@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strings"
 
+	"leapview/adapters/duckdb/engine"
 	"leapview/domain/fail"
 	"leapview/domain/project"
 	"leapview/ports"
@@ -77,7 +78,7 @@ func (b *build) stageCSV(ctx context.Context, s *staged, artifacts []ports.Artif
 		queries = append(queries, g.typedQuery(source.Columns, paths[g.from:g.to]...))
 	}
 	if s.view {
-		return b.conn.Exec(ctx, "CREATE TEMP VIEW "+quote(s.relation)+" AS "+strings.Join(queries, " UNION ALL "))
+		return b.conn.Exec(ctx, "CREATE TEMP VIEW "+engine.Identifier(s.relation)+" AS "+strings.Join(queries, " UNION ALL "))
 	}
 	if err := b.holding(ctx, s); err != nil {
 		return err

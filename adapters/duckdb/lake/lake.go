@@ -114,7 +114,7 @@ func (l *Lake) create(ctx context.Context, c *engine.Conn, schema string, tables
 				return err
 			}
 		}
-		columns := join(t.columns, ", ", func(c project.Column) string { return quote(c.Name) + " " + string(c.Type) })
+		columns := join(t.columns, ", ", func(c project.Column) string { return engine.Identifier(c.Name) + " " + string(c.Type) })
 		if err := c.Exec(ctx, "CREATE TABLE "+name+" ("+columns+")"); err != nil {
 			return err
 		}
@@ -151,11 +151,11 @@ func columnsOf(ctx context.Context, c *engine.Conn, schema string) (_ map[string
 		var table string
 		var x project.Column
 		if err := rows.Scan(&table, &x.Name, &x.Type); err != nil {
-			return nil, engine.Translate(err)
+			return nil, err
 		}
 		columns[table] = append(columns[table], x)
 	}
-	return columns, engine.Translate(rows.Err())
+	return columns, rows.Err()
 }
 
 // named are the columns as a declaration writes them.
@@ -201,7 +201,7 @@ func (l *Lake) Begin(ctx context.Context, workspace serving.Workspace) (ports.Bu
 		return nil, err
 	}
 	b := &build{lake: l, conn: c, schema: string(workspace), staged: map[string]staged{}}
-	if err := c.Exec(ctx, "CREATE SCHEMA IF NOT EXISTS "+engine.Lake+"."+quote(b.schema)); err != nil {
+	if err := c.Exec(ctx, "CREATE SCHEMA IF NOT EXISTS "+engine.Lake+"."+engine.Identifier(b.schema)); err != nil {
 		return nil, errors.Join(err, b.Close())
 	}
 	if err := l.create(ctx, c, own, marksTable); err != nil {
@@ -250,12 +250,6 @@ func (l *Lake) Survey(ctx context.Context) (survey ports.LakeSurvey, err error) 
 	return survey, err
 }
 
-// quote writes a name so that the engine reads it as one.
-func quote(name string) string { return `"` + strings.ReplaceAll(name, `"`, `""`) + `"` }
-
-// literal writes a text so that the engine reads it as one.
-func literal(text string) string { return "'" + strings.ReplaceAll(text, "'", "''") + "'" }
-
 // join writes each of the items and puts a separator between them.
 func join[T any](items []T, separator string, write func(T) string) string {
 	texts := make([]string, len(items))
@@ -267,5 +261,5 @@ func join[T any](items []T, separator string, write func(T) string) string {
 
 // tableOf is a workspace's physical table as the engine names it.
 func tableOf(schema, table string) string {
-	return fmt.Sprintf("%s.%s.%s", engine.Lake, quote(schema), quote(table))
+	return fmt.Sprintf("%s.%s.%s", engine.Lake, engine.Identifier(schema), engine.Identifier(table))
 }

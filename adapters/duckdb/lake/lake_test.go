@@ -250,7 +250,7 @@ func TestCatalogKnowsTheFilesThatTheEngineReads(t *testing.T) {
 			if at == newest {
 				version = ""
 			}
-			rows, err := c.Rows(t.Context(), "SELECT data_file, data_file_size_bytes, coalesce(delete_file, ''), coalesce(delete_file_size_bytes, 0) FROM ducklake_list_files('lake', "+literal(name)+", schema => 'sales'"+version+")")
+			rows, err := c.Rows(t.Context(), "SELECT data_file, data_file_size_bytes, coalesce(delete_file, ''), coalesce(delete_file_size_bytes, 0) FROM ducklake_list_files('lake', "+engine.Literal(name)+", schema => 'sales'"+version+")")
 			must(t, err)
 			var want []dataFile
 			for rows.Next() {

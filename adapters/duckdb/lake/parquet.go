@@ -5,13 +5,14 @@ import (
 	"fmt"
 	"strings"
 
+	"leapview/adapters/duckdb/engine"
 	"leapview/domain/project"
 	"leapview/ports"
 )
 
 // readParquet is the table function over one file. Only what the file holds counts: folders named key=value add nothing.
 func readParquet(path string) string {
-	return "read_parquet(" + literal(path) + ", hive_partitioning = false, union_by_name = false)"
+	return "read_parquet(" + engine.Literal(path) + ", hive_partitioning = false, union_by_name = false)"
 }
 
 // stageParquet reads columns by name. A file whose columns differ from the declared ones, or whose type would have to lose something,
@@ -38,8 +39,8 @@ func (b *build) stageParquet(ctx context.Context, s *staged, artifacts []ports.A
 		return err
 	}
 	for i, a := range artifacts {
-		values := join(source.Columns, ", ", func(c project.Column) string { return converted(quote(c.Name), types[i][c.Name], c.Type) })
-		if err := b.conn.Exec(ctx, "INSERT INTO "+quote(s.relation)+" SELECT "+values+" FROM "+readParquet(a.Path)); err != nil {
+		values := join(source.Columns, ", ", func(c project.Column) string { return converted(engine.Identifier(c.Name), types[i][c.Name], c.Type) })
+		if err := b.conn.Exec(ctx, "INSERT INTO "+engine.Identifier(s.relation)+" SELECT "+values+" FROM "+readParquet(a.Path)); err != nil {
 			if e := unreadable(err, a, a.Path); !strings.Contains(err.Error(), misfit) {
 				return e
 			}
@@ -55,7 +56,7 @@ func (b *build) stageParquet(ctx context.Context, s *staged, artifacts []ports.A
 func converted(x string, from, to project.Type) string {
 	v := "CAST(" + x + " AS " + string(to) + ")"
 	if from == nanoseconds && to == "TIMESTAMP" {
-		return "CASE WHEN " + x + " IS NULL THEN NULL WHEN CAST(" + v + " AS " + nanoseconds + ") = " + x + " THEN " + v + " ELSE error(" + literal(misfit) + ") END"
+		return "CASE WHEN " + x + " IS NULL THEN NULL WHEN CAST(" + v + " AS " + nanoseconds + ") = " + x + " THEN " + v + " ELSE error(" + engine.Literal(misfit) + ") END"
 	}
 	return v
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"testing"
 
+	"leapview/adapters/duckdb/engine"
 	"leapview/domain/project"
 )
 
@@ -27,7 +28,7 @@ func TestPlainReadsTheSame(t *testing.T) {
 		table := "stage " + source.Name
 		read := func(statement string) string {
 			t.Helper()
-			must(t, b.conn.Exec(t.Context(), "CREATE OR REPLACE TEMP TABLE "+quote(table)+" (a VARCHAR, b "+string(kind)+")"))
+			must(t, b.conn.Exec(t.Context(), "CREATE OR REPLACE TEMP TABLE "+engine.Identifier(table)+" (a VARCHAR, b "+string(kind)+")"))
 			if err := b.conn.Exec(t.Context(), statement); err != nil {
 				if !stopped(err) {
 					t.Fatal(err)
@@ -43,7 +44,7 @@ func TestPlainReadsTheSame(t *testing.T) {
 				continue
 			}
 			plain[kind]++
-			typed, exact := read("INSERT INTO "+quote(table)+" "+text.typedQuery(source.Columns, a.Path)), read(text.insert(table, a.Path))
+			typed, exact := read("INSERT INTO "+engine.Identifier(table)+" "+text.typedQuery(source.Columns, a.Path)), read(text.insert(table, a.Path))
 			if typed != exact || typed == "stopped" || rows != 2 {
 				t.Errorf("%q as %s: the typed reading gives %s, the exact one %s; %d rows were counted", v, kind, typed, exact, rows)
 			}

@@ -38,7 +38,7 @@ func (b *build) Stage(ctx context.Context, source project.Source, artifacts []po
 		return 0, err
 	}
 	if !s.view {
-		if err := b.conn.Scan(ctx, "SELECT count(*) FROM "+quote(s.relation), nil, &s.rows); err != nil {
+		if err := b.conn.Scan(ctx, "SELECT count(*) FROM "+engine.Identifier(s.relation), nil, &s.rows); err != nil {
 			return 0, err
 		}
 	}
@@ -59,8 +59,8 @@ func stagedName(source project.Source) string { return "stage " + source.Name }
 
 // holding makes the empty table that is to hold the source's rows.
 func (b *build) holding(ctx context.Context, s *staged) error {
-	columns := join(s.source.Columns, ", ", func(c project.Column) string { return quote(c.Name) + " " + string(c.Type) })
-	return b.conn.Exec(ctx, "CREATE TEMP TABLE "+quote(s.relation)+" ("+columns+")")
+	columns := join(s.source.Columns, ", ", func(c project.Column) string { return engine.Identifier(c.Name) + " " + string(c.Type) })
+	return b.conn.Exec(ctx, "CREATE TEMP TABLE "+engine.Identifier(s.relation)+" ("+columns+")")
 }
 
 // hold turns a view into a table, so that its files are read once however often the source is.
@@ -70,7 +70,7 @@ func (b *build) hold(ctx context.Context, s staged) (staged, error) {
 	if err := b.holding(ctx, &s); err != nil {
 		return s, err
 	}
-	return s, b.conn.Exec(ctx, "INSERT INTO "+quote(s.relation)+" FROM "+quote(from))
+	return s, b.conn.Exec(ctx, "INSERT INTO "+engine.Identifier(s.relation)+" FROM "+engine.Identifier(from))
 }
 
 // form is the exact text that a declared type accepts, as a regular expression for a whole value; "" when the engine's own cast is
@@ -127,7 +127,7 @@ func ownText(x string, t project.Type) string { return "CAST(" + value(x, t) + "
 // formed is the condition under which the text x, which is not NULL, has the form of its type.
 func formed(x string, t project.Type) string {
 	pattern, _ := form(t)
-	match := "regexp_full_match(" + x + ", " + literal(pattern) + ")"
+	match := "regexp_full_match(" + x + ", " + engine.Literal(pattern) + ")"
 	switch {
 	case t == "VARCHAR":
 		// The engine's own file statistics cannot hold a NUL byte.
@@ -145,10 +145,10 @@ func formed(x string, t project.Type) string {
 // one measured.
 func typed(x string, t project.Type) string {
 	if t == "VARCHAR" {
-		return "CASE WHEN " + formed(x, t) + " THEN " + x + " WHEN " + x + " IS NULL THEN NULL ELSE error(" + literal(misfit) + ") END"
+		return "CASE WHEN " + formed(x, t) + " THEN " + x + " WHEN " + x + " IS NULL THEN NULL ELSE error(" + engine.Literal(misfit) + ") END"
 	}
 	return "CASE WHEN " + ownText(x, t) + " THEN " + value(x, t) + " WHEN " + x + " IS NULL THEN NULL WHEN " + formed(x, t) + " THEN CAST(" + x + " AS " + string(t) +
-		") ELSE error(" + literal(misfit) + ") END"
+		") ELSE error(" + engine.Literal(misfit) + ") END"
 }
 
 // misfitting is the condition under which typed would stop at the text x.
@@ -181,7 +181,7 @@ func (t texts) readAs(as func(project.Column) project.Type, parallel bool, paths
 	}
 	return fmt.Sprintf("read_csv([%s], auto_detect = false, header = %t, columns = {%s}, delim = %s, quote = '\"', escape = '\"', nullstr = [%s], allow_quoted_nulls = false, "+
 		"strict_mode = true, null_padding = false, compression = 'none', hive_partitioning = false, parallel = %t)",
-		join(paths, ", ", literal), t.header, strings.Join(columns, ", "), literal(t.delimiter), join(t.nulls, ", ", literal), parallel)
+		join(paths, ", ", engine.Literal), t.header, strings.Join(columns, ", "), engine.Literal(t.delimiter), join(t.nulls, ", ", engine.Literal), parallel)
 }
 
 // insert is the statement that adds all of the files' records to the table.
@@ -196,13 +196,13 @@ func (t texts) insert(table string, paths ...string) string {
 // typedQuery gives the records of files that are plain, with the columns in this order.
 func (t texts) typedQuery(columns []project.Column, paths ...string) string {
 	return "SELECT " + join(columns, ", ", func(c project.Column) string {
-		return fmt.Sprintf("c%d AS %s", slices.Index(t.columns, c), quote(c.Name))
+		return fmt.Sprintf("c%d AS %s", slices.Index(t.columns, c), engine.Identifier(c.Name))
 	}) +
 		" FROM " + t.readAs(func(c project.Column) project.Type { return c.Type }, true, paths...)
 }
 
 func (t texts) into(table string) string {
-	return "INSERT INTO " + quote(table) + " (" + join(t.columns, ", ", func(c project.Column) string { return quote(c.Name) }) + ")"
+	return "INSERT INTO " + engine.Identifier(table) + " (" + join(t.columns, ", ", func(c project.Column) string { return engine.Identifier(c.Name) }) + ")"
 }
 
 // misplaced is a value that does not fit its column.
@@ -230,11 +230,11 @@ func (b *build) misfits(ctx context.Context, t texts, path string) (_ []misplace
 	for rows.Next() {
 		var m misplaced
 		if err := rows.Scan(&m.record, &m.column, &m.text); err != nil {
-			return nil, engine.Translate(err)
+			return nil, err
 		}
 		found = append(found, m)
 	}
-	return found, engine.Translate(rows.Err())
+	return found, rows.Err()
 }
 
 // problem is the value's problem, at its place.

@@ -83,8 +83,10 @@ func sourceOf(format project.Format, columns ...string) project.Source {
 // rowsOf is the staged table as text, in its order, NULL as ∅.
 func rowsOf(t *testing.T, b *build, s project.Source) []string {
 	t.Helper()
-	texts := join(s.Columns, " || '|' || ", func(c project.Column) string { return "coalesce(CAST(" + quote(c.Name) + " AS VARCHAR), '∅')" })
-	rows, err := b.conn.Rows(t.Context(), "SELECT "+texts+" FROM "+quote("stage "+s.Name))
+	texts := join(s.Columns, " || '|' || ", func(c project.Column) string {
+		return "coalesce(CAST(" + engine.Identifier(c.Name) + " AS VARCHAR), '∅')"
+	})
+	rows, err := b.conn.Rows(t.Context(), "SELECT "+texts+" FROM "+engine.Identifier("stage "+s.Name))
 	must(t, err)
 	defer rows.Close()
 	got := []string{}
@@ -103,7 +105,7 @@ func stage(t *testing.T, b *build, s project.Source, artifacts ...ports.Artifact
 	var kind string
 	switch err := b.conn.Scan(t.Context(), "SELECT table_type FROM information_schema.tables WHERE table_catalog = 'temp' AND table_name = ?", []any{stagedName(s)}, &kind); {
 	case err == nil:
-		must(t, b.conn.Exec(t.Context(), "DROP "+map[string]string{"VIEW": "VIEW", "LOCAL TEMPORARY": "TABLE"}[kind]+" "+quote(stagedName(s))))
+		must(t, b.conn.Exec(t.Context(), "DROP "+map[string]string{"VIEW": "VIEW", "LOCAL TEMPORARY": "TABLE"}[kind]+" "+engine.Identifier(stagedName(s))))
 	case !errors.Is(err, sql.ErrNoRows):
 		t.Fatal(err)
 	}
@@ -413,7 +415,7 @@ func TestParquet(t *testing.T) {
 	// The test's own files are written by the engine, into the one folder that it may write them to.
 	parquet := func(name, query string) ports.Artifact {
 		a := file(t, o, name, nil)
-		must(t, b.conn.Exec(t.Context(), "COPY ("+query+") TO "+literal(a.Path)+" (FORMAT parquet)"))
+		must(t, b.conn.Exec(t.Context(), "COPY ("+query+") TO "+engine.Literal(a.Path)+" (FORMAT parquet)"))
 		return a
 	}
 	accepted := []struct{ name, query, kind, want string }{
