@@ -73,6 +73,11 @@ func (r *Refresher) Run(ctx context.Context, w serving.Workspace, id refresh.Run
 	return *s.Run, nil
 }
 
+// Checks are what the checks of the run's newest judged attempt found; empty when none was judged.
+func (r *Refresher) Checks(ctx context.Context, id refresh.RunID) ([]refresh.CheckResult, error) {
+	return r.control.Checks(ctx, id)
+}
+
 // Work carries one queued run through the whole protocol and publishes what it activated. On an error the run is settled as
 // failed or canceled and the active snapshot is what it was; only when ctx ended with ErrStopping does it stay claimed.
 func (r *Refresher) Work(ctx context.Context, w serving.Workspace, id refresh.RunID, report func(plan.Progress)) (serving.Pointer, error) {
@@ -271,7 +276,10 @@ func (r *Refresher) refresh(ctx context.Context, w serving.Workspace, id refresh
 	}
 	validated, err := durable.Judged(results)
 	if err != nil {
-		return none, err
+		reason := err.Error()
+		return none, errors.Join(err, r.record(ctx, scope, func(s refresh.State, now time.Time) ([]refresh.Event, error) {
+			return s.RecordRejection(durable, results, reason, now)
+		}))
 	}
 	if err := r.record(ctx, scope, func(s refresh.State, now time.Time) ([]refresh.Event, error) {
 		return s.RecordValidation(validated, now)
@@ -369,6 +377,7 @@ const judgesAtOnce = 2
 func (r *Refresher) judge(ctx context.Context, scope serving.Scope, rel plan.Release, report func(plan.Progress)) ([]refresh.CheckResult, error) {
 	results := make([][]refresh.CheckResult, len(rel.Models))
 	errs := make([]error, len(rel.Models))
+	now := r.clock.Now()
 	var mu sync.Mutex
 	failed := false
 	var all sync.WaitGroup
@@ -389,7 +398,7 @@ func (r *Refresher) judge(ctx context.Context, scope serving.Scope, rel plan.Rel
 				return
 			}
 			say(false)
-			if results[i], errs[i] = r.checker.Check(ctx, scope, m); errs[i] == nil {
+			if results[i], errs[i] = r.checker.Check(ctx, scope, m, now); errs[i] == nil {
 				say(true)
 				return
 			}

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"encoding/json"
 	"time"
 
 	"leapview/app"
@@ -60,9 +61,40 @@ type runDoc struct {
 	Failure     *refresh.Failure          `json:"failure"`
 }
 
-type runStepsDoc struct {
+// checkedRunDoc is a run with what its checks found.
+type checkedRunDoc struct {
 	runDoc
+	Checks []checkDoc `json:"checks"`
+}
+
+type runStepsDoc struct {
+	checkedRunDoc
 	Steps []stepDoc `json:"steps"`
+}
+
+type checkDoc struct {
+	Model    string           `json:"model"`
+	Check    string           `json:"check"`
+	Name     string           `json:"name,omitempty"`
+	File     string           `json:"file"`
+	Line     int              `json:"line"`
+	Severity project.Severity `json:"severity"`
+	Outcome  string           `json:"outcome"`
+	Failures int64            `json:"failures"`
+	Judged   int64            `json:"judged"`
+	Detail   string           `json:"detail"`
+	Sample   json.RawMessage  `json:"sample"`
+}
+
+func checksOf(results []refresh.CheckResult) []checkDoc {
+	docs := make([]checkDoc, len(results))
+	for i, r := range results {
+		docs[i] = checkDoc{r.Model, r.Check, r.Name, r.At.File, r.At.Line, r.Severity, r.Outcome(), r.Failures, r.Judged, r.Detail, nil}
+		if r.Sample != "" {
+			docs[i].Sample = json.RawMessage(r.Sample)
+		}
+	}
+	return docs
 }
 
 type stepDoc struct {

@@ -2,9 +2,11 @@ package cli
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -101,7 +103,7 @@ func (p *program) refreshOnNode(ctx context.Context, c *client, w serving.Worksp
 			}
 		}
 		if run.Status.Final() {
-			return p.ended(show, run.runDoc)
+			return p.ended(show, run.checkedRunDoc)
 		}
 		timer.Reset(pollTime)
 	}
@@ -125,13 +127,20 @@ func (p *program) refreshHere(ctx context.Context, n Node, w serving.Workspace, 
 	// The run of an earlier request with the same key may have ended already.
 	if !run.Status.Final() {
 		if _, err := n.Worker.WorkOne(ctx, w, run.ID, show.step); err != nil {
+			if checks, e := n.Refresher.Checks(context.WithoutCancel(ctx), run.ID); e == nil {
+				p.warn(show, checksOf(checks))
+			}
 			return err
 		}
 		if run, err = n.Refresher.Run(ctx, w, run.ID); err != nil {
 			return err
 		}
 	}
-	return p.ended(show, runOf(run))
+	checks, err := n.Refresher.Checks(ctx, run.ID)
+	if err != nil {
+		return err
+	}
+	return p.ended(show, checkedRunDoc{runOf(run), checksOf(checks)})
 }
 
 // requested prints a run that was not waited for.
@@ -143,7 +152,8 @@ func (p *program) requested(run runDoc) error {
 }
 
 // ended prints a run that has ended, or gives its failure.
-func (p *program) ended(show *progress, run runDoc) error {
+func (p *program) ended(show *progress, run checkedRunDoc) error {
+	p.warn(show, run.Checks)
 	if run.Status != refresh.Succeeded {
 		f := refresh.Failure{Kind: fail.Internal.String(), Code: "no_reason", Message: "no reason was recorded"}
 		if run.Failure != nil {
@@ -158,4 +168,44 @@ func (p *program) ended(show *progress, run runDoc) error {
 		return p.printJSON(run)
 	}
 	return nil
+}
+
+// warn tells of the checks that found something, with a few of the rows that they found.
+func (p *program) warn(show *progress, checks []checkDoc) {
+	for _, c := range checks {
+		// What failed is said by the run's own error, at its line.
+		switch {
+		case c.Outcome == "warned":
+			show.line("warning: %s:%d: check %s of model %q: %s", c.File, c.Line, printable(c.Check), c.Model, c.Detail)
+		case c.Outcome == "failed" && len(c.Sample) > 0:
+			show.line("rows that break check %s of model %q:", printable(c.Check), c.Model)
+		default:
+			continue
+		}
+		var sample struct {
+			Columns []string            `json:"columns"`
+			Rows    [][]json.RawMessage `json:"rows"`
+		}
+		if json.Unmarshal(c.Sample, &sample) != nil {
+			continue
+		}
+		for _, row := range sample.Rows[:min(len(sample.Rows), shownRows)] {
+			cells := make([]string, len(row))
+			for i, v := range row {
+				cells[i] = sample.Columns[i] + "=" + printable(cut(string(v)))
+			}
+			show.line("    %s", strings.Join(cells, " "))
+		}
+	}
+}
+
+// shownRows is how many failing rows are printed; the run keeps a few more.
+const shownRows = 2
+
+// cut is text for one line of many cells.
+func cut(s string) string {
+	if len(s) > 60 {
+		return strings.ToValidUTF8(s[:60], "") + "…"
+	}
+	return s
 }

@@ -11,6 +11,7 @@ import (
 	"leapview/app"
 	"leapview/domain/fail"
 	"leapview/domain/plan"
+	"leapview/domain/project"
 	"leapview/domain/refresh"
 	"leapview/domain/serving"
 )
@@ -34,10 +35,37 @@ type runDoc struct {
 	Failure     *refresh.Failure          `json:"failure"`
 }
 
-// runStepsDoc is a run with what the node remembers of its progress.
+// runStepsDoc is a run with what its checks found, and what the node remembers of its progress.
 type runStepsDoc struct {
 	runDoc
-	Steps []stepDoc `json:"steps"`
+	Checks []checkDoc `json:"checks"`
+	Steps  []stepDoc  `json:"steps"`
+}
+
+// checkDoc is what one check found. Sample holds a few of the failures, null when there are none to show.
+type checkDoc struct {
+	Model    string           `json:"model"`
+	Check    string           `json:"check"`
+	Name     string           `json:"name,omitempty"`
+	File     string           `json:"file"`
+	Line     int              `json:"line"`
+	Severity project.Severity `json:"severity"`
+	Outcome  string           `json:"outcome"`
+	Failures int64            `json:"failures"`
+	Judged   int64            `json:"judged"`
+	Detail   string           `json:"detail"`
+	Sample   json.RawMessage  `json:"sample"`
+}
+
+func checkDocs(results []refresh.CheckResult) []checkDoc {
+	docs := make([]checkDoc, len(results))
+	for i, r := range results {
+		docs[i] = checkDoc{r.Model, r.Check, r.Name, r.At.File, r.At.Line, r.Severity, r.Outcome(), r.Failures, r.Judged, r.Detail, nil}
+		if r.Sample != "" {
+			docs[i].Sample = json.RawMessage(r.Sample)
+		}
+	}
+	return docs
 }
 
 type stepDoc struct {
@@ -81,8 +109,12 @@ func (r *routes) run(c echo.Context) error {
 	if err != nil {
 		return err
 	}
+	checks, err := r.refresher.Checks(c.Request().Context(), run.ID)
+	if err != nil {
+		return err
+	}
 	// The steps are taken after the run: one that has ended then lacks no step that was made before its end.
-	return sendJSON(c, http.StatusOK, echo.MIMEApplicationJSON, runStepsDoc{r.runDoc(run), stepDocs(r.worker.Steps(run.ID))})
+	return sendJSON(c, http.StatusOK, echo.MIMEApplicationJSON, runStepsDoc{r.runDoc(run), checkDocs(checks), stepDocs(r.worker.Steps(run.ID))})
 }
 
 // idempotencyKey is the request's key, or "" when it has none.

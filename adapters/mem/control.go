@@ -190,6 +190,20 @@ func (c *Control) Files(ctx context.Context, workspace serving.Workspace) ([]ref
 	return nil, fail.New(fail.Corrupt, "pointer_without_candidate", "workspace %q serves snapshot %d, which no stored candidate became", workspace, p.Snapshot)
 }
 
+// Checks implements ports.Control.
+func (c *Control) Checks(ctx context.Context, run refresh.RunID) ([]refresh.CheckResult, error) {
+	if err := c.usable(ctx); err != nil {
+		return nil, err
+	}
+	var newest refresh.Row
+	for _, row := range c.disk.now().attempts {
+		if row.Mark.Run == run && len(row.Checks) > 0 && row.Mark.Attempt > newest.Mark.Attempt {
+			newest = row
+		}
+	}
+	return slices.Clone(newest.Checks), nil
+}
+
 // Lake implements ports.Registry.
 func (c *Control) Lake(ctx context.Context) (ports.LakeRecord, error) {
 	if err := c.usable(ctx); err != nil {

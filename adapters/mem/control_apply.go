@@ -78,7 +78,7 @@ func (s *controlState) apply(w serving.Workspace, event refresh.Event) error {
 		checks := slices.Clone(e.Candidate.Checks())
 		return s.step(w, e.Candidate.Mark(), refresh.StageDurable, func(row *refresh.Row) { row.Stage, row.Checks = refresh.StageValidated, checks })
 	case refresh.CandidateOrphaned:
-		return s.orphaned(w, e.Candidate)
+		return s.orphaned(w, e.Candidate, e.Checks)
 	case refresh.Activated:
 		return s.activated(w, e)
 	case refresh.GenerationRetired:
@@ -173,7 +173,7 @@ func (s *controlState) step(w serving.Workspace, m refresh.Mark, from refresh.St
 }
 
 // orphaned gives an attempt up. No fence is asked: giving up is always allowed, also after a newer attempt began.
-func (s *controlState) orphaned(w serving.Workspace, o refresh.Orphan) error {
+func (s *controlState) orphaned(w serving.Workspace, o refresh.Orphan, checks []refresh.CheckResult) error {
 	m := o.Mark()
 	row := s.attempts[m.Fence]
 	if row.Mark != m || m.Workspace != w || row.Stage == refresh.StageActivated || row.Stage == refresh.StageOrphan {
@@ -183,6 +183,7 @@ func (s *controlState) orphaned(w serving.Workspace, o refresh.Orphan) error {
 		return controlDefect(m.String() + " is given up without a reason")
 	}
 	row.Stage, row.Snapshot, row.Reason = refresh.StageOrphan, o.Snapshot(), o.Reason()
+	row.Checks = append(row.Checks, checks...)
 	s.attempts[m.Fence] = row
 	delete(s.protections, controlHold{workspace: w, kind: "attempt", mark: m})
 	delete(s.protections, controlHold{workspace: w, kind: "candidate", mark: m})

@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"time"
 
 	"leapview/domain/fail"
 	"leapview/domain/plan"
@@ -169,7 +170,7 @@ func (r *reading) Close() error {
 }
 
 // Check is ports.Checker's.
-func (s *Store) Check(ctx context.Context, scope serving.Scope, model plan.Model) ([]refresh.CheckResult, error) {
+func (s *Store) Check(ctx context.Context, scope serving.Scope, model plan.Model, _ time.Time) ([]refresh.CheckResult, error) {
 	if err := ended(ctx); err != nil {
 		return nil, err
 	}
@@ -182,7 +183,7 @@ func (s *Store) Check(ctx context.Context, scope serving.Scope, model plan.Model
 	}
 	results := make([]refresh.CheckResult, len(model.Checks))
 	for i, c := range model.Checks {
-		if results[i], err = judge(rows, model, c); err != nil {
+		if results[i], err = s.judge(scope, rows, model, c); err != nil {
 			return nil, err
 		}
 	}
@@ -196,9 +197,9 @@ func (s *Store) table(w serving.Workspace, name string) *storedTable {
 	return s.schemas[w][name]
 }
 
-// judge evaluates one check over a model's rows.
-func judge(rows [][]value, model plan.Model, check project.Check) (refresh.CheckResult, error) {
-	result := refresh.CheckResult{Model: model.Name, Check: check.String(), At: check.At}
+// judge evaluates one check over a model's rows. The twin knows no SQL inside of checks.
+func (s *Store) judge(scope serving.Scope, rows [][]value, model plan.Model, check project.Check) (refresh.CheckResult, error) {
+	result := refresh.CheckResult{Model: model.Name, Check: check.String(), Name: check.Name, At: check.At, Severity: check.Severity, Judged: int64(len(rows))}
 	at := make([]int, len(check.Columns))
 	for i, name := range check.Columns {
 		at[i] = slices.IndexFunc(model.Columns, func(c project.Column) bool { return c.Name == name })
@@ -206,42 +207,102 @@ func judge(rows [][]value, model plan.Model, check project.Check) (refresh.Check
 			return result, fail.New(fail.Internal, "unknown_check_column", "check %s names column %q, which model %q does not have", check, name, model.Name)
 		}
 	}
+	if check.Where.SQL != "" {
+		return result, fail.New(fail.Invalid, "twin_sql", "the in-memory store does not read the SQL of check %s", check)
+	}
+	key := func(row []value, at []int) []value {
+		key := make([]value, len(at))
+		for i, j := range at {
+			key[i] = row[j]
+		}
+		return key
+	}
+	parse := func(text string) (value, error) { return parseValue(text, model.Columns[at[0]].Type) }
 	switch check.Kind {
 	case project.NotNull:
-		missing := 0
 		for _, row := range rows {
-			if slices.ContainsFunc(at, func(i int) bool { return row[i] == nil }) {
-				missing++
+			if slices.Contains(key(row, at), nil) {
+				result.Failures++
 			}
 		}
-		result.OK = missing == 0
-		result.Detail = fmt.Sprintf("%d of %d rows have a NULL", missing, len(rows))
+		result.Detail = fmt.Sprintf("%d of %d rows have a NULL", result.Failures, len(rows))
 	case project.Unique:
 		seen := map[string]int{}
 		for _, row := range rows {
-			key := make([]value, len(at))
-			for i, j := range at {
-				key[i] = row[j]
-			}
 			// SQL's UNIQUE never counts a key that holds a NULL as a repetition.
-			if !slices.Contains(key, nil) {
-				seen[string(encodeRow(key))]++
+			if k := key(row, at); !slices.Contains(k, nil) {
+				seen[string(encodeRow(k))]++
 			}
 		}
-		repeated := 0
 		for _, n := range seen {
 			if n > 1 {
-				repeated++
+				result.Failures++
 			}
 		}
-		result.OK = repeated == 0
-		result.Detail = fmt.Sprintf("%d keys occur more than once in %d rows", repeated, len(rows))
+		result.Detail = fmt.Sprintf("%d keys occur more than once in %d rows", result.Failures, len(rows))
 	case project.RowCount:
-		n := int64(len(rows))
-		result.OK = (check.Min == nil || n >= *check.Min) && (check.Max == nil || n <= *check.Max)
-		result.Detail = fmt.Sprintf("the table has %d rows", n)
+		if !check.Counts(result.Judged) {
+			result.Failures = 1
+		}
+		result.Detail = fmt.Sprintf("the table has %d rows", len(rows))
+	case project.AcceptedValues:
+		var accepted []value
+		for _, text := range check.Values {
+			v, err := parse(text)
+			if err != nil {
+				return result, err
+			}
+			accepted = append(accepted, v)
+		}
+		for _, row := range rows {
+			if v := row[at[0]]; v != nil && !slices.Contains(accepted, v) {
+				result.Failures++
+			}
+		}
+		result.Detail = fmt.Sprintf("%d of %d rows have a value that is not accepted", result.Failures, len(rows))
+	case project.Range:
+		for _, row := range rows {
+			out := false
+			for i, bound := range []*string{check.Low, check.High} {
+				if bound == nil || row[at[0]] == nil {
+					continue
+				}
+				v, err := parse(*bound)
+				if err != nil {
+					return result, err
+				}
+				if d := compare(row[at[0]], v); i == 0 && d < 0 || i == 1 && d > 0 {
+					out = true
+				}
+			}
+			if out {
+				result.Failures++
+			}
+		}
+		result.Detail = fmt.Sprintf("%d of %d rows are out of the range", result.Failures, len(rows))
+	case project.Relationships:
+		to, err := s.rowsAt(scope, scope.Tables[check.To])
+		if err != nil {
+			return result, err
+		}
+		other := s.table(scope.Workspace, scope.Tables[check.To])
+		fields := make([]int, len(check.Fields))
+		for i, name := range check.Fields {
+			fields[i] = slices.IndexFunc(other.columns, func(c project.Column) bool { return c.Name == name })
+		}
+		known := map[string]bool{}
+		for _, row := range to {
+			known[string(encodeRow(key(row, fields)))] = true
+		}
+		for _, row := range rows {
+			if k := key(row, at); !slices.Contains(k, nil) && !known[string(encodeRow(k))] {
+				result.Failures++
+			}
+		}
+		result.Detail = fmt.Sprintf("%d of %d rows point to nothing in %s", result.Failures, len(rows), check.To)
 	default:
-		return result, fail.New(fail.Internal, "unknown_check", "there is no check %q", check.Kind)
+		return result, fail.New(fail.Invalid, "twin_sql", "the in-memory store does not know check %s", check.Kind)
 	}
+	result.OK = check.Allows(result.Failures, result.Judged)
 	return result, nil
 }

@@ -194,9 +194,15 @@ func (w writer) validated(ctx context.Context, e refresh.CandidateValidated) err
 	if err := w.step(ctx, m, refresh.StageDurable, refresh.StageValidated, e.Candidate.Snapshot(), micros(e.At)); err != nil {
 		return err
 	}
-	for i, c := range e.Candidate.Checks() {
-		if err := w.exec(ctx, `INSERT INTO candidate_checks (fence, position, model, rule, at_file, at_line, at_column, detail) VALUES (?, ?, ?, ?, ?, ?, ?, ?)`,
-			m.Fence, i, c.Model, c.Check, c.At.File, c.At.Line, c.At.Column, c.Detail); err != nil {
+	return w.checks(ctx, m.Fence, e.Candidate.Checks())
+}
+
+// checks stores what was found of an attempt.
+func (w writer) checks(ctx context.Context, fence refresh.Fence, results []refresh.CheckResult) error {
+	for i, c := range results {
+		if err := w.exec(ctx, `INSERT INTO candidate_checks (fence, position, model, rule, name, at_file, at_line, at_column, severity, ok, failures, judged, detail, sample)
+			VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+			fence, i, c.Model, c.Check, c.Name, c.At.File, c.At.Line, c.At.Column, c.Severity, c.OK, c.Failures, c.Judged, c.Detail, c.Sample); err != nil {
 			return err
 		}
 	}
@@ -210,6 +216,9 @@ func (w writer) orphaned(ctx context.Context, e refresh.CandidateOrphaned) error
 	if err := w.one(ctx, refusal, `UPDATE attempts SET stage = 'orphan', snapshot = nullif(?, 0), reason = ?, changed_at = ?
 		WHERE fence = ? AND run = ? AND attempt = ? AND workspace = ? AND stage NOT IN ('activated', 'orphan')`,
 		e.Candidate.Snapshot(), e.Candidate.Reason(), micros(e.At), m.Fence, m.Run, m.Attempt, w.workspace); err != nil {
+		return err
+	}
+	if err := w.checks(ctx, m.Fence, e.Checks); err != nil {
 		return err
 	}
 	if err := w.unprotect(ctx, protectAttempt, m.Encode()); err != nil {

@@ -91,6 +91,25 @@ func (s *Store) Files(ctx context.Context, workspace serving.Workspace) ([]refre
 	return files, err
 }
 
+// Checks implements ports.Control.
+func (s *Store) Checks(ctx context.Context, run refresh.RunID) ([]refresh.CheckResult, error) {
+	var checks []refresh.CheckResult
+	err := s.view(ctx, func(tx *sql.Tx) error {
+		var fence refresh.Fence
+		err := tx.QueryRowContext(ctx, `SELECT a.fence FROM attempts a WHERE a.run = ? AND EXISTS (SELECT 1 FROM candidate_checks c WHERE c.fence = a.fence)
+			ORDER BY a.attempt DESC LIMIT 1`, run).Scan(&fence)
+		if errors.Is(err, sql.ErrNoRows) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		checks, err = loadChecks(ctx, tx, fence)
+		return err
+	})
+	return checks, err
+}
+
 // Lake implements ports.Registry.
 func (s *Store) Lake(ctx context.Context) (ports.LakeRecord, error) {
 	var r ports.LakeRecord

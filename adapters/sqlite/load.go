@@ -204,18 +204,24 @@ func loadCandidate(ctx context.Context, tx *sql.Tx, r refresh.Run) (refresh.Cand
 	if row.Files, err = loadFiles(ctx, tx, m.Fence); err != nil {
 		return nil, err
 	}
-	err = each(ctx, tx, func(scan scanner) error {
-		c := refresh.CheckResult{OK: true}
-		if err := scan(&c.Model, &c.Check, &c.At.File, &c.At.Line, &c.At.Column, &c.Detail); err != nil {
-			return err
-		}
-		row.Checks = append(row.Checks, c)
-		return nil
-	}, `SELECT model, rule, at_file, at_line, at_column, detail FROM candidate_checks WHERE fence = ? ORDER BY position`, m.Fence)
-	if err != nil {
+	if row.Checks, err = loadChecks(ctx, tx, m.Fence); err != nil {
 		return nil, err
 	}
 	return refresh.Load(row)
+}
+
+// loadChecks reads what was found of an attempt.
+func loadChecks(ctx context.Context, tx *sql.Tx, fence refresh.Fence) ([]refresh.CheckResult, error) {
+	var checks []refresh.CheckResult
+	err := each(ctx, tx, func(scan scanner) error {
+		var c refresh.CheckResult
+		if err := scan(&c.Model, &c.Check, &c.Name, &c.At.File, &c.At.Line, &c.At.Column, &c.Severity, &c.OK, &c.Failures, &c.Judged, &c.Detail, &c.Sample); err != nil {
+			return err
+		}
+		checks = append(checks, c)
+		return nil
+	}, `SELECT model, rule, name, at_file, at_line, at_column, severity, ok, failures, judged, detail, sample FROM candidate_checks WHERE fence = ? ORDER BY position`, fence)
+	return checks, err
 }
 
 // loadFiles reads the files of a candidate, sorted by path.

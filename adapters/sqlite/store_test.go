@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -62,6 +63,22 @@ func child(path string) int {
 	return 0
 }
 
+// realSteps are the files of this binary's steps, up or down, from the first to the last.
+func realSteps(way string) []string {
+	files, err := fs.Glob(migrations.Files, "*."+way+".sql")
+	if err != nil {
+		panic(err)
+	}
+	slices.Sort(files)
+	return files
+}
+
+// latest is the schema version of this binary.
+var latest = len(realSteps("up"))
+
+// before is the ending of the copy that is kept from before the version.
+func before(version int) string { return fmt.Sprintf(".before-v%04d", version) }
+
 // namedSteps are the schemas of imagined binaries; nil is this one's.
 func namedSteps(name string) fs.FS {
 	read := func(file string) string {
@@ -71,7 +88,10 @@ func namedSteps(name string) fs.FS {
 		}
 		return string(b)
 	}
-	first := read("0001_control_plane.up.sql")
+	var real []string
+	for _, file := range realSteps("up") {
+		real = append(real, read(file))
+	}
 	steps := func(bodies ...string) fs.FS {
 		m := fstest.MapFS{}
 		for i, body := range bodies {
@@ -79,20 +99,22 @@ func namedSteps(name string) fs.FS {
 		}
 		return m
 	}
+	// next are the steps of binaries to come, after the real ones.
+	next := func(bodies ...string) fs.FS { return steps(append(slices.Clone(real), bodies...)...) }
 	const second = `CREATE TABLE later (x INTEGER NOT NULL) STRICT; INSERT INTO later VALUES (42);`
 	switch name {
 	case "two":
-		return steps(first, second)
+		return next(second)
 	case "three":
-		return steps(first, second, `ALTER TABLE later ADD COLUMN y TEXT;`)
+		return next(second, `ALTER TABLE later ADD COLUMN y TEXT;`)
 	case "two, the first hangs":
-		return steps(first+endless, second)
+		return steps(append([]string{real[0] + endless}, append(slices.Clone(real[1:]), second)...)...)
 	case "two, the second hangs":
-		return steps(first, second+`CREATE TABLE sink (x INTEGER) STRICT; INSERT INTO sink `+endless)
+		return next(second + `CREATE TABLE sink (x INTEGER) STRICT; INSERT INTO sink ` + endless)
 	case "two, hanging before the second is marked clean":
-		return steps(first, second+`CREATE TRIGGER hang AFTER INSERT ON schema_migrations WHEN NOT new.dirty BEGIN INSERT INTO later `+endless+`; END;`)
+		return next(second + `CREATE TRIGGER hang AFTER INSERT ON schema_migrations WHEN NOT new.dirty BEGIN INSERT INTO later ` + endless + `; END;`)
 	case "two, the second is wrong":
-		return steps(first, second+`INSERT INTO nowhere VALUES (1);`)
+		return next(second + `INSERT INTO nowhere VALUES (1);`)
 	}
 	return nil
 }
@@ -303,12 +325,16 @@ func TestSchemaIsStrict(t *testing.T) {
 func TestDownUndoesUp(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "leapview.db")
 	closeStore(t, open(t, path, ""))
-	down, err := migrations.Files.ReadFile("0001_control_plane.down.sql")
-	if err != nil {
-		t.Fatal(err)
+	var down string
+	for _, file := range slices.Backward(realSteps("down")) {
+		b, err := migrations.Files.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		down += string(b)
 	}
 	beside(t, path, func(db *sql.DB) error {
-		if _, err := db.Exec(`PRAGMA foreign_keys = 1; ` + string(down)); err != nil {
+		if _, err := db.Exec(`PRAGMA foreign_keys = 1; ` + down); err != nil {
 			return err
 		}
 		var left string
@@ -332,20 +358,20 @@ func TestUpgradeKeepsACopy(t *testing.T) {
 	s = open(t, path, "two")
 	recalled(t, s)
 	closeStore(t, s)
-	if got := names(t, path); got != "leapview.db leapview.db.before-v0002" {
+	if got := names(t, path); got != "leapview.db leapview.db"+before(latest+1) {
 		t.Fatalf("after the upgrade: %s", got)
 	}
-	if v, dirty := version(t, path); v != 2 || dirty {
+	if v, dirty := version(t, path); v != latest+1 || dirty {
 		t.Fatalf("version %d, dirty %v", v, dirty)
 	}
-	if v, dirty := version(t, path+".before-v0002"); v != 1 || dirty {
+	if v, dirty := version(t, path+before(latest+1)); v != latest || dirty {
 		t.Fatalf("the copy's version is %d, dirty %v", v, dirty)
 	}
-	s = open(t, path+".before-v0002", "")
+	s = open(t, path+before(latest+1), "")
 	recalled(t, s)
 	closeStore(t, s)
 	closeStore(t, open(t, path, "three"))
-	if got := names(t, path); got != "leapview.db leapview.db.before-v0003" {
+	if got := names(t, path); got != "leapview.db leapview.db"+before(latest+2) {
 		t.Fatalf("after the next upgrade: %s", got)
 	}
 }
@@ -367,16 +393,16 @@ func TestNewerSchemaIsRefused(t *testing.T) {
 		if fail.KindOf(err) != fail.Conflict || fail.CodeOf(err) != "newer_schema" {
 			t.Fatalf("got %v", err)
 		}
-		for _, part := range []string{path, "version 2", "up to 1", "newer binary", "leapview.db.before-v0002"} {
+		for _, part := range []string{path, fmt.Sprintf("version %d", latest+1), fmt.Sprintf("up to %d", latest), "newer binary", "leapview.db" + before(latest+1)} {
 			if !strings.Contains(err.Error(), part) {
 				t.Errorf("%q does not say %q", err, part)
 			}
 		}
-		if v, d := version(t, path); v != 2 || d != dirty {
+		if v, d := version(t, path); v != latest+1 || d != dirty {
 			t.Fatalf("the refused file became version %d, dirty %v", v, d)
 		}
 	}
-	if err := os.Rename(path+".before-v0002", path); err != nil {
+	if err := os.Rename(path+before(latest+1), path); err != nil {
 		t.Fatal(err)
 	}
 	recalled(t, open(t, path, ""))
@@ -393,13 +419,13 @@ func TestKilledUpgradeHeals(t *testing.T) {
 		landed string
 	}{
 		{steps: "two, the first hangs", version: 1},
-		{steps: "two, the second hangs", from: true, version: 2},
-		{steps: "two, hanging before the second is marked clean", from: true, version: 2, landed: "later"},
+		{steps: "two, the second hangs", from: true, version: latest + 1},
+		{steps: "two, hanging before the second is marked clean", from: true, version: latest + 1, landed: "later"},
 	} {
 		t.Run(tc.steps, func(t *testing.T) {
 			path := filepath.Join(t.TempDir(), "leapview.db")
 			// What an earlier control plane of this directory left must not be taken for the copy of this one.
-			write(t, path+".before-v0002", []byte("of another control plane"))
+			write(t, path+before(latest+1), []byte("of another control plane"))
 			if tc.from {
 				s := open(t, path, "")
 				remember(t, s)
@@ -428,10 +454,10 @@ func TestKilledUpgradeHeals(t *testing.T) {
 				t.Fatalf("after healing: %d, %v", x, err)
 			}
 			closeStore(t, s)
-			if v, dirty := version(t, path); v != 2 || dirty {
+			if v, dirty := version(t, path); v != latest+1 || dirty {
 				t.Fatalf("after healing: version %d, dirty %v", v, dirty)
 			}
-			if got := names(t, path); got != "leapview.db leapview.db.before-v0002" {
+			if got := names(t, path); got != "leapview.db leapview.db"+before(latest+1) {
 				t.Fatalf("after healing: %s", got)
 			}
 		})
@@ -486,7 +512,7 @@ func TestHealingAcrossBinaries(t *testing.T) {
 	if !strings.Contains(err.Error(), "nowhere") || strings.Contains(err.Error(), "CREATE TABLE") {
 		t.Fatalf("a wrong step gave %v", err)
 	}
-	if v, dirty := version(t, path); v != 1 || dirty {
+	if v, dirty := version(t, path); v != latest || dirty {
 		t.Fatalf("a wrong step left version %d, dirty %v", v, dirty)
 	}
 	s = open(t, path, "")
@@ -494,21 +520,21 @@ func TestHealingAcrossBinaries(t *testing.T) {
 	closeStore(t, s)
 	// As a kill leaves it: the copy from the refused upgrade is still beside the file.
 	halfDone := func(db *sql.DB) error {
-		_, err := db.Exec(`UPDATE schema_migrations SET version = 2, dirty = 1; CREATE TABLE later (half INTEGER)`)
+		_, err := db.Exec(`UPDATE schema_migrations SET version = ?, dirty = 1; CREATE TABLE later (half INTEGER)`, latest+1)
 		return err
 	}
 	beside(t, path, halfDone)
 	s = open(t, path, "three")
 	recalled(t, s)
 	closeStore(t, s)
-	if v, dirty := version(t, path); v != 3 || dirty {
+	if v, dirty := version(t, path); v != latest+2 || dirty {
 		t.Fatalf("version %d, dirty %v", v, dirty)
 	}
 	beside(t, path, func(db *sql.DB) error {
 		_, err := db.Exec(`UPDATE schema_migrations SET dirty = 1`)
 		return err
 	})
-	if err := os.Remove(path + ".before-v0003"); err != nil {
+	if err := os.Remove(path + before(latest+2)); err != nil {
 		t.Fatal(err)
 	}
 	err = refusedOpen(t, path, "three")

@@ -157,41 +157,6 @@ type Model struct {
 	Checks []Check
 }
 
-// CheckKind names a rule over a model's rows.
-type CheckKind string
-
-// The checks of this version.
-const (
-	NotNull  CheckKind = "not_null"
-	Unique   CheckKind = "unique"
-	RowCount CheckKind = "row_count"
-)
-
-// Check is a rule that the rows of its model must satisfy before a candidate can be activated.
-type Check struct {
-	Kind CheckKind
-	At   Position
-	// Columns of not_null (each of them) and unique (together).
-	Columns []string
-	// Min and Max bound row_count, inclusive; nil is unbounded.
-	Min, Max *int64
-}
-
-// String describes the check as its author wrote it.
-func (c Check) String() string {
-	if c.Kind != RowCount {
-		return fmt.Sprintf("%s(%s)", c.Kind, strings.Join(c.Columns, ", "))
-	}
-	lo, hi := "", ""
-	if c.Min != nil {
-		lo = fmt.Sprint(*c.Min)
-	}
-	if c.Max != nil {
-		hi = fmt.Sprint(*c.Max)
-	}
-	return fmt.Sprintf("row_count(%s..%s)", lo, hi)
-}
-
 // Endpoint is a named, parameterised question over the models.
 type Endpoint struct {
 	Name        string

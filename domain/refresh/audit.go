@@ -75,6 +75,9 @@ func Audit(s State, e Event) (AuditRow, error) {
 		row.At = e.At
 		row.attempt(e.Candidate, detail)
 		detail["reason"] = e.Candidate.reason
+		if len(e.Checks) > 0 {
+			detail["checks"] = len(e.Checks)
+		}
 		if e.Candidate.snapshot != 0 {
 			detail["snapshot"] = e.Candidate.snapshot
 		}

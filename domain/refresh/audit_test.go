@@ -40,7 +40,7 @@ func TestAudit(t *testing.T) {
 		{CandidateCommitted{c, now}, "ann", "flights/runs/run1", "ok", `"snapshot":9`},
 		{CandidateSynced{d, now}, "ann", "flights/runs/run1", "ok", `"files":0`},
 		{CandidateValidated{v, now}, "ann", "flights/runs/run1", "ok", `"checks":0`},
-		{CandidateOrphaned{Abandon(c, "why"), now}, "ann", "flights/runs/run1", "ok", `"reason":"why"`},
+		{CandidateOrphaned{Candidate: Abandon(c, "why"), Checks: []CheckResult{{}}, At: now}, "ann", "flights/runs/run1", "ok", `"checks":1,"fence":7,"reason":"why"`},
 		{Activated{v, serving.Pointer{}, serving.Pointer{Generation: 1, Snapshot: 9, ActivatedAt: now}, "boot"}, "ann", "flights/generations/1", "ok", `"snapshot":9`},
 		{GenerationRetired{1, "boot", now}, "ann", "flights/generations/1", "ok", `{"owner":"boot"}`},
 		{RunRequeued{"run1", "why", now}, "ann", "flights/runs/run1", "ok", `{"reason":"why"}`},

@@ -19,11 +19,28 @@ type File struct {
 // CheckResult is what one check found in a candidate.
 type CheckResult struct {
 	Model string
-	Check string
-	At    project.Position
-	OK    bool
-	// Detail says what was observed, for example "3 of 120 rows have carrier NULL".
+	// Check is the rule as its author wrote it, and Name what its author calls it, or "".
+	Check, Name string
+	At          project.Position
+	Severity    project.Severity
+	OK          bool
+	// Failures of Judged rows broke the rule; for rules about the whole table Failures is 0 or 1.
+	Failures, Judged int64
+	// Detail says what was observed, for example "3 of 120 rows have a NULL".
 	Detail string
+	// Sample is a few of the failures as JSON, {"columns": […], "rows": [[…]]}, or "" when there is none.
+	Sample string
+}
+
+// Outcome is passed, warned or failed.
+func (r CheckResult) Outcome() string {
+	switch {
+	case r.OK:
+		return "passed"
+	case r.Severity == project.SeverityWarn:
+		return "warned"
+	}
+	return "failed"
 }
 
 // Candidate is an attempt that was not activated: exactly one of Begun, Committed, Durable, Validated and Orphan.
@@ -138,7 +155,7 @@ func (c Committed) Synced(files []File) (Durable, error) {
 func (d Durable) Judged(results []CheckResult) (Validated, error) {
 	var failed project.Problems
 	for _, r := range results {
-		if !r.OK {
+		if r.Outcome() == "failed" {
 			failed = append(failed, project.Problem{At: r.At, Message: fmt.Sprintf("check %s of model %q failed: %s", r.Check, r.Model, r.Detail)})
 		}
 	}

@@ -75,7 +75,9 @@ type CandidateValidated struct {
 // CandidateOrphaned: the candidate was given up; its protection ends.
 type CandidateOrphaned struct {
 	Candidate Orphan
-	At        time.Time
+	// Checks are what was found, when that is why.
+	Checks []CheckResult
+	At     time.Time
 }
 
 // Activated: the serving pointer moved. Previous, when it was active, is held by a lease of Owner until that process retires

@@ -206,6 +206,14 @@ func (s State) RecordSync(d Durable, now time.Time) ([]Event, error) {
 	return []Event{CandidateSynced{Candidate: d, At: now}}, nil
 }
 
+// RecordRejection records what the checks of a candidate found that cannot be activated; it becomes an orphan.
+func (s State) RecordRejection(d Durable, results []CheckResult, reason string, now time.Time) ([]Event, error) {
+	if err := s.at(d.mark, StageDurable); err != nil {
+		return nil, err
+	}
+	return []Event{CandidateOrphaned{Candidate: Abandon(d, reason), Checks: results, At: now}}, nil
+}
+
 // RecordValidation records that every check passed.
 func (s State) RecordValidation(v Validated, now time.Time) ([]Event, error) {
 	if err := s.at(v.mark, StageDurable); err != nil {

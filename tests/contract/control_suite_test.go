@@ -55,6 +55,7 @@ func controlSuite(t *testing.T, open func(t *testing.T) controlPlane) {
 		{"an older attempt is fenced", controlFenced},
 		{"a fence is the whole node's", controlNodeFence},
 		{"an orphan is requeued", controlRequeue},
+		{"a rejected candidate keeps what its checks found", controlRejected},
 		{"a run gives up after its attempts", controlGivesUp},
 		{"a stale pointer does not move", controlStalePointer},
 		{"an event that does not fit is refused", controlMisfits},
@@ -183,8 +184,8 @@ func (d controlDriver) sync(c refresh.Committed) refresh.Durable {
 func controlChecks() []refresh.CheckResult {
 	at := project.Position{File: "models/delays.sql", Line: 3, Column: 5}
 	return []refresh.CheckResult{
-		{Model: "delays", Check: "unique(id)", At: at, OK: true, Detail: "120 rows, all different"},
-		{Model: "delays", Check: "not_null(id)", At: at, OK: true, Detail: "0 of 120 rows"},
+		{Model: "delays", Check: "unique(id)", Name: "keys", At: at, Severity: project.SeverityError, OK: true, Judged: 120, Detail: "120 rows, all different"},
+		{Model: "delays", Check: "not_null(id)", At: at, Severity: project.SeverityWarn, Failures: 3, Judged: 120, Detail: "3 of 120 rows", Sample: `{"columns":["id"],"rows":[[null]]}`},
 	}
 }
 
@@ -310,6 +311,14 @@ func controlWholeLife(t *testing.T, c controlPlane) {
 		t.Fatal(err)
 	}
 	controlSame(t, "files", files, controlFiles(5))
+	checks, err := c.Checks(context.Background(), "run1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	controlSame(t, "checks", checks, controlChecks())
+	if checks, err = c.Checks(context.Background(), "run9"); err != nil || len(checks) != 0 {
+		t.Fatalf("an unknown run has checks: %v, %v", checks, err)
+	}
 
 	auditBefore := c.audit(t)
 	controlSame(t, "audit", slices.DeleteFunc(slices.Clone(auditBefore), func(r string) bool { return strings.Contains(r, "table_recorded") }), []string{
@@ -522,6 +531,32 @@ func controlRequeue(t *testing.T, c controlPlane) {
 	if s := d.load("run1"); s.Pointer.Snapshot != 9 || s.Run.Status != refresh.Succeeded || s.Candidate != nil {
 		t.Fatalf("after the third attempt: %#v", s)
 	}
+}
+
+func controlRejected(t *testing.T, c controlPlane) {
+	d := controlFlights(t, c).ready()
+	d.request("run1", "")
+	durable := d.sync(d.commit(d.begin("run1", "boot1"), 5))
+	results := controlChecks()
+	results[0].OK, results[0].Failures = false, 1
+	d.update(refresh.Scope{Run: "run1"}, func(s refresh.State) ([]refresh.Event, error) {
+		return s.RecordRejection(durable, results, "a check failed", controlNow)
+	})
+	d.update(refresh.Scope{Run: "run1"}, func(s refresh.State) ([]refresh.Event, error) {
+		return s.Fail(refresh.Failed, refresh.Failure{Kind: "invalid", Code: "checks_failed", Message: "a check failed"}, controlNow)
+	})
+	c = c.reopen(t)
+	d = controlDriver{t, c, "flights"}
+	s := d.load("run1")
+	if o, ok := s.Candidate.(refresh.Orphan); !ok || o.Snapshot() != 5 || o.Reason() != "a check failed" || s.Run.Status != refresh.Failed {
+		t.Fatalf("rejected: %#v, run %#v", s.Candidate, s.Run)
+	}
+	controlSame(t, "protections", c.protections(t), []string(nil))
+	checks, err := c.Checks(context.Background(), "run1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	controlSame(t, "checks", checks, results)
 }
 
 func controlGivesUp(t *testing.T, c controlPlane) {

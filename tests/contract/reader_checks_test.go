@@ -2,6 +2,7 @@ package contract
 
 import (
 	"testing"
+	"time"
 
 	"leapview/domain/fail"
 	"leapview/domain/project"
@@ -17,6 +18,7 @@ func checkerSuite(t *testing.T, open opener) {
 	// A newer commit must not change what was found at the older snapshot.
 	refreshed(t, s, "sales", r, 2, oneFlight)
 	n := func(n int64) *int64 { return &n }
+	text := func(s string) *string { return &s }
 	at := project.Position{File: "models/trips.sql", Line: 2, Column: 5}
 	all := r.Models[0]
 	all.Checks = nil
@@ -36,11 +38,23 @@ func checkerSuite(t *testing.T, open opener) {
 		{project.Check{Kind: project.RowCount, Min: n(5)}, false},
 		{project.Check{Kind: project.RowCount, Max: n(3)}, false},
 		{project.Check{Kind: project.RowCount, Min: n(1)}, true},
+		{project.Check{Kind: project.AcceptedValues, Columns: []string{"carrier"}, Values: []string{"Aa", "B'b"}}, true},
+		{project.Check{Kind: project.AcceptedValues, Columns: []string{"carrier"}, Values: []string{"Aa"}}, false},
+		{project.Check{Kind: project.AcceptedValues, Columns: []string{"id"}, Values: []string{"1", "2", "3", "4"}}, true},
+		{project.Check{Kind: project.Range, Columns: []string{"id"}, Low: text("1"), High: text("4")}, true},
+		{project.Check{Kind: project.Range, Columns: []string{"id"}, Low: text("2")}, false},
+		{project.Check{Kind: project.Range, Columns: []string{"id"}, High: text("3")}, false},
+		{project.Check{Kind: project.Range, Columns: []string{"id"}, High: text("3"), MaxFailures: 1}, true},
+		{project.Check{Kind: project.Range, Columns: []string{"id"}, High: text("3"), MaxPercent: "24.9"}, false},
+		{project.Check{Kind: project.Range, Columns: []string{"id"}, High: text("3"), MaxPercent: "25"}, true},
+		{project.Check{Kind: project.Range, Columns: []string{"id"}, High: text("3"), Severity: project.SeverityWarn}, false},
+		{project.Check{Kind: project.Relationships, Columns: []string{"id"}, To: "trips", Fields: []string{"id"}}, true},
+		{project.Check{Kind: project.Relationships, Columns: []string{"carrier"}, To: "trips", Fields: []string{"carrier"}}, true},
 	} {
 		c.check.At = at
 		m := r.Models[0]
 		m.Checks = []project.Check{c.check}
-		results, err := s.checker.Check(t.Context(), scope, m)
+		results, err := s.checker.Check(t.Context(), scope, m, time.Now())
 		mustLake(t, err)
 		if len(results) != 1 {
 			t.Fatalf("%s gave %+v", c.check, results)
@@ -48,11 +62,11 @@ func checkerSuite(t *testing.T, open opener) {
 		got := results[0]
 		wanted = append(wanted, c.ok)
 		all.Checks = append(all.Checks, c.check)
-		if got.OK != c.ok || got.Model != "trips" || got.Check != c.check.String() || got.At != at || got.Detail == "" {
+		if got.OK != c.ok || got.Model != "trips" || got.Check != c.check.String() || got.At != at || got.Detail == "" || got.Severity != c.check.Severity || got.Judged != 4 || got.OK != c.check.Allows(got.Failures, 4) {
 			t.Errorf("%s gave %+v, want OK %t", c.check, got, c.ok)
 		}
 	}
-	together, err := s.checker.Check(t.Context(), scope, all)
+	together, err := s.checker.Check(t.Context(), scope, all, time.Now())
 	mustLake(t, err)
 	for i, got := range together {
 		if got.OK != wanted[i] || got.Check != all.Checks[i].String() {
@@ -65,8 +79,8 @@ func checkerSuite(t *testing.T, open opener) {
 	other := r.Models[0]
 	other.Columns = append([]project.Column(nil), other.Columns...)
 	other.Columns[0].Type = "DOUBLE"
-	_, err = s.checker.Check(t.Context(), scope, other)
+	_, err = s.checker.Check(t.Context(), scope, other, time.Now())
 	wantKind(t, err, fail.Corrupt)
-	_, err = s.checker.Check(canceled(t), scope, r.Models[0])
+	_, err = s.checker.Check(canceled(t), scope, r.Models[0], time.Now())
 	wantKind(t, err, fail.Canceled)
 }

@@ -2,8 +2,11 @@ package query
 
 import (
 	"context"
+	"encoding/json"
+	"errors"
 	"fmt"
 	"strings"
+	"time"
 
 	"leapview/adapters/duckdb/engine"
 	"leapview/adapters/duckdb/gate"
@@ -23,87 +26,119 @@ var _ ports.Checker = (*Checker)(nil)
 // NewChecker makes a checker over the reader.
 func NewChecker(r *Reader) *Checker { return &Checker{r} }
 
-// Check is ports.Checker's. One statement answers all checks of the model, since proving costs as much as counting.
-func (k *Checker) Check(ctx context.Context, scope serving.Scope, model plan.Model) ([]refresh.CheckResult, error) {
-	table := engine.Identifier(model.Name)
-	counts := []string{"count(*) AS total"}
+// The bounds of what is kept of a check's failures.
+const (
+	sampleRows  = 5
+	sampleBytes = 8 << 10
+)
+
+// Check is ports.Checker's. One statement answers many checks of the model, since proving costs as much as counting; what breaks a rule is
+// asked for when something does.
+func (k *Checker) Check(ctx context.Context, scope serving.Scope, model plan.Model, now time.Time) ([]refresh.CheckResult, error) {
+	rules := make([]rule, len(model.Checks))
 	for i, c := range model.Checks {
-		count, err := counting(c, table)
-		if err != nil {
+		var err error
+		if rules[i], err = ruleOf(c, model, now.UnixMicro()); err != nil {
 			return nil, err
 		}
-		counts = append(counts, fmt.Sprintf("%s AS c%d", count, i))
 	}
-	found := make([]int64, len(counts))
+	results := make([]refresh.CheckResult, len(model.Checks))
 	err := k.reader.transaction(ctx, func(c *engine.Conn) error {
-		s, err := gate.Parse(ctx, c, "SELECT * FROM "+table)
-		if err != nil {
+		if err := k.columns(ctx, c, scope, model); err != nil {
 			return err
 		}
-		// Its columns are all that this one is asked for.
-		whole, _, err := pin(ctx, c, scope, s, nil)
-		if err != nil {
-			return err
-		}
-		columns, err := describe(ctx, c, whole.SQL, nil)
-		if err != nil {
-			return err
-		}
-		if err := sameColumns(model, columns); err != nil {
-			return err
-		}
-		if s, err = gate.Parse(ctx, c, "SELECT "+strings.Join(counts, ", ")+" FROM "+table); err != nil {
-			return err
-		}
-		q, err := prove(ctx, c, scope, s, nil)
-		if err != nil {
-			return err
-		}
-		into := make([]any, len(found))
-		for i := range found {
-			into[i] = &found[i]
-		}
-		return unreadable(c.Scan(ctx, limited(q.sql, 1), nil, into...))
+		return k.count(ctx, c, scope, model, rules, results)
 	})
 	if err != nil {
 		return nil, fmt.Errorf("check model %q: %w", model.Name, err)
 	}
-	results := make([]refresh.CheckResult, len(model.Checks))
 	for i, c := range model.Checks {
-		total, n := found[0], found[i+1]
-		r := refresh.CheckResult{Model: model.Name, Check: c.String(), At: c.At, OK: n == 0}
-		switch c.Kind {
-		case project.NotNull:
-			r.Detail = fmt.Sprintf("%d of %d rows have a NULL", n, total)
-		case project.Unique:
-			r.Detail = fmt.Sprintf("%d keys occur more than once in %d rows", n, total)
-		case project.RowCount:
-			r.OK = (c.Min == nil || total >= *c.Min) && (c.Max == nil || total <= *c.Max)
-			r.Detail = fmt.Sprintf("the table has %d rows", total)
+		r := &results[i]
+		r.Model, r.Check, r.Name, r.At, r.Severity = model.Name, c.String(), c.Name, c.At, c.Severity
+		if c.Kind == project.RowCount && !c.Counts(r.Judged) {
+			r.Failures = 1
 		}
-		results[i] = r
+		r.OK, r.Detail = c.Allows(r.Failures, r.Judged), detail(c, r.Judged, r.Failures)
+		if r.OK || rules[i].sample == "" {
+			continue
+		}
+		if r.Sample, err = k.sample(ctx, scope, project.Statement{SQL: rules[i].sample, At: c.At}); err != nil {
+			return nil, fmt.Errorf("look at what breaks check %s of model %q: %w", r.Check, model.Name, err)
+		}
 	}
 	return results, nil
 }
 
-// counting is the expression that counts what breaks the check.
-func counting(check project.Check, table string) (string, error) {
-	columns := make([]string, len(check.Columns))
-	missing := make([]string, len(check.Columns))
-	for i, c := range check.Columns {
-		columns[i] = engine.Identifier(c)
-		missing[i] = engine.Identifier(c) + " IS NULL"
+// columns proves that the table has the columns that its model was compiled to.
+func (k *Checker) columns(ctx context.Context, c *engine.Conn, scope serving.Scope, model plan.Model) error {
+	s, err := gate.Parse(ctx, c, "SELECT * FROM "+engine.Identifier(model.Name))
+	if err != nil {
+		return err
 	}
-	switch check.Kind {
-	case project.NotNull:
-		return "count(*) FILTER (WHERE " + strings.Join(missing, " OR ") + ")", nil
-	case project.Unique:
-		// A key that holds a NULL repeats nothing, as in SQL's UNIQUE.
-		return fmt.Sprintf("(SELECT count(*) FROM (SELECT 1 AS one FROM %s WHERE NOT (%s) GROUP BY %s HAVING count(*) > 1))", table, strings.Join(missing, " OR "), strings.Join(columns, ", ")), nil
-	case project.RowCount:
-		return "0", nil
+	whole, _, err := pin(ctx, c, scope, s, nil)
+	if err != nil {
+		return err
 	}
-	return "", fail.New(fail.Internal, "unknown_check", "there is no check %q", check.Kind)
+	columns, err := describe(ctx, c, whole.SQL, nil)
+	if err != nil {
+		return err
+	}
+	return sameColumns(model, columns)
+}
+
+// count answers the checks in one statement, or in several when that one is more than the gate lets through.
+func (k *Checker) count(ctx context.Context, c *engine.Conn, scope serving.Scope, model plan.Model, rules []rule, results []refresh.CheckResult) error {
+	if len(rules) == 0 {
+		return nil
+	}
+	var counts []string
+	var into []any
+	for i, r := range rules {
+		counts = append(counts, fmt.Sprintf("%s AS j%d, %s AS f%d", r.judged, i, r.failures, i))
+		into = append(into, &results[i].Judged, &results[i].Failures)
+	}
+	s, err := gate.Parse(ctx, c, "SELECT "+strings.Join(counts, ", ")+" FROM "+engine.Identifier(model.Name))
+	var refused *gate.Error
+	if half := len(rules) / 2; half > 0 && errors.As(err, &refused) {
+		if err := k.count(ctx, c, scope, model, rules[:half], results[:half]); err != nil {
+			return err
+		}
+		return k.count(ctx, c, scope, model, rules[half:], results[half:])
+	}
+	if err != nil {
+		return err
+	}
+	q, err := prove(ctx, c, scope, s, nil)
+	if err != nil {
+		return err
+	}
+	return unreadable(c.Scan(ctx, limited(q.sql, 1), nil, into...))
+}
+
+// sample gives a few rows of the statement as a JSON object. Rows that do not fit within the bound are left out, or all of them.
+func (k *Checker) sample(ctx context.Context, scope serving.Scope, statement project.Statement) (_ string, err error) {
+	q, err := k.reader.Prepare(ctx, scope, statement, nil)
+	if err != nil {
+		return "", err
+	}
+	reading, err := k.reader.Open(ctx)
+	if err != nil {
+		return "", err
+	}
+	defer func() { err = errors.Join(err, reading.Close()) }()
+	a, err := reading.Answer(ctx, q, nil, serving.Limits{Rows: sampleRows, Bytes: sampleBytes})
+	if err != nil {
+		return "", err
+	}
+	names := make([]string, len(a.Columns))
+	for i, c := range a.Columns {
+		names[i] = c.Name
+	}
+	text, err := json.Marshal(struct {
+		Columns []string        `json:"columns"`
+		Rows    json.RawMessage `json:"rows"`
+	}{names, a.Rows})
+	return string(text), err
 }
 
 func sameColumns(m plan.Model, got []serving.Column) error {

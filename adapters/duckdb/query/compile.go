@@ -127,7 +127,13 @@ func (w *compilation) run(ctx context.Context) error {
 			}
 		}
 	}
-	// 3. Endpoints bind against the models.
+	// 3. Checks may read every model.
+	for _, m := range w.release.Models {
+		if err := w.checks(ctx, m); err != nil {
+			return err
+		}
+	}
+	// 4. Endpoints bind against the models.
 	for _, e := range p.Endpoints {
 		if err := w.endpoint(ctx, e); err != nil {
 			return err

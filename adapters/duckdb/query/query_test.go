@@ -125,6 +125,8 @@ func TestCompile(t *testing.T) {
 	}
 }
 
+func ptr(s string) *string { return &s }
+
 // TestCompileProblems proves that every mistake is found in one compilation, each at its line and column, with a message that names
 // it.
 func TestCompileProblems(t *testing.T) {
@@ -134,6 +136,28 @@ func TestCompileProblems(t *testing.T) {
 	checked.Checks = []project.Check{{Kind: project.NotNull, Columns: []string{"carrier", "carier"}, At: at("models/checked.sql", 5, 5)}}
 	uncast := model("uncast", "SELECT {'a': delay} AS l FROM raw_flights")
 	uncast.Casts = []project.Column{{Name: "l", Type: "STRUCT(b INTEGER)", At: at("models/uncast.sql", 2, 2)}}
+	rules := model("rules", "SELECT carrier, delay, day, fare FROM raw_flights")
+	for line, c := range []project.Check{
+		{Kind: project.AcceptedValues, Columns: []string{"delay"}, Values: []string{"1", "1.5"}},
+		{Kind: project.AcceptedValues, Columns: []string{"delay"}, Values: []string{"late"}},
+		{Kind: project.Range, Columns: []string{"day"}, Low: ptr("2024-02-30")},
+		{Kind: project.Range, Columns: []string{"day"}, High: ptr("2024-02-01 10:00:00")},
+		{Kind: project.Range, Columns: []string{"fare"}, High: ptr("1.005")},
+		{Kind: project.Relationships, Columns: []string{"carrier"}, To: "goood", Fields: []string{"carrier"}},
+		{Kind: project.Relationships, Columns: []string{"carrier"}, To: "good", Fields: []string{"carier"}},
+		{Kind: project.Freshness, Columns: []string{"delay"}, MaxAge: 1},
+		{Kind: project.Expression, Statement: project.Statement{SQL: "delay > 0 AND dely < 5"}},
+		{Kind: project.Expression, Statement: project.Statement{SQL: "delay"}},
+		{Kind: project.Expression, Statement: project.Statement{SQL: "carrier IN (FROM raw_flights SELECT carrier)"}},
+		{Kind: project.CustomSQL, Statement: project.Statement{SQL: "SELECT * FROM read_csv('x')"}},
+		{Kind: project.CustomSQL, Statement: project.Statement{SQL: "SELECT * FROM good WHERE carrier = $c"}},
+		{Kind: project.NotNull, Columns: []string{"carrier"}, Where: project.Statement{SQL: "delay >"}},
+		{Kind: project.NotNull, Columns: []string{"carrier"}, Where: project.Statement{SQL: "count(*) > 1"}},
+	} {
+		c.At = at("models/rules.sql", 10+line, 5)
+		c.Statement.At, c.Where.At = at("models/rules.sql", 10+line, 20), at("models/rules.sql", 10+line, 20)
+		rules.Checks = append(rules.Checks, c)
+	}
 	p := project.Project{
 		Name:    "p",
 		Sources: []project.Source{flights},
@@ -151,6 +175,7 @@ func TestCompileProblems(t *testing.T) {
 			model("outside", "SELECT * FROM read_csv('x.csv')"),
 			model("param", "SELECT carrier FROM raw_flights WHERE delay > $least"),
 			model("keys", "SELECT MAP {[1]: 2} AS m FROM raw_flights"),
+			rules,
 		},
 		Endpoints: []project.Endpoint{
 			endpoint("source", "SELECT * FROM\n raw_flights"),
@@ -188,6 +213,21 @@ func TestCompileProblems(t *testing.T) {
 		{"models/outside.sql:1:15", "table function read_csv is not allowed"},
 		{"models/param.sql:1:47", "only endpoints have parameters"},
 		{"models/ref.sql:2:8", `"dely"`},
+		{"models/rules.sql:10:5", `"1.5" would become another value of column "delay", which is INTEGER`},
+		{"models/rules.sql:11:5", `"late" is no value of column "delay", which is INTEGER`},
+		{"models/rules.sql:12:5", `"2024-02-30" is no value of column "day"`},
+		{"models/rules.sql:13:5", `"2024-02-01 10:00:00" would become another value`},
+		{"models/rules.sql:14:5", `"1.005" would become another value of column "fare"`},
+		{"models/rules.sql:15:5", `the project has no model "goood"; did you mean "good"?`},
+		{"models/rules.sql:16:5", `model "good" has no column "carier"; did you mean "carrier"?`},
+		{"models/rules.sql:17:5", `column "delay" is INTEGER, which has no age`},
+		{"models/rules.sql:18:34", `expression: Referenced column "dely" not found`},
+		{"models/rules.sql:19:20", "expression is INTEGER, and no condition"},
+		{"models/rules.sql:20:37", `a check reads models only, and "raw_flights" is none`},
+		{"models/rules.sql:21:34", "the table function read_csv is not allowed"},
+		{"models/rules.sql:22:55", "a check has no parameters"},
+		{"models/rules.sql:23:27", "where: syntax error"},
+		{"models/rules.sql:24:5", "aggregate function calls cannot be nested"},
 		{"models/span.sql:1:57", `column "span" of model "span"`},
 		{"models/syntax.sql:2:23", `syntax error at or near "carrier"`},
 		{"models/twice.sql:2:13", `two columns are named "Carrier"`},
@@ -577,7 +617,7 @@ func TestDamagedFiles(t *testing.T) {
 			t.Error(err)
 		}
 		_, err = query.NewChecker(l.reader).Check(t.Context(), scope, plan.Model{Model: project.Model{Name: name, Checks: []project.Check{{Kind: project.Unique, Columns: []string{"name"}}}},
-			Columns: []project.Column{column("i", "BIGINT"), column("name", "VARCHAR")}, Table: name})
+			Columns: []project.Column{column("i", "BIGINT"), column("name", "VARCHAR")}, Table: name}, time.Now())
 		if fail.KindOf(err) != fail.Corrupt || fail.CodeOf(err) != "data_unreadable" {
 			t.Errorf("%s: the check says %v", name, err)
 		}

@@ -1,0 +1,135 @@
+package query
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"leapview/adapters/duckdb/engine"
+	"leapview/domain/fail"
+	"leapview/domain/plan"
+	"leapview/domain/project"
+)
+
+// rule is a check as SQL over its model's table.
+type rule struct {
+	// judged counts the rows that are judged, and failures what breaks the rule.
+	judged, failures string
+	// sample selects some of the failures; "" when there is nothing to show.
+	sample string
+}
+
+// fragment is SQL of the author's between brackets. The line break ends a comment that it may end with.
+func fragment(sql string) string { return "(" + sql + "\n)" }
+
+// ruleOf writes the check in the engine's dialect. now is in microseconds since 1970.
+func ruleOf(c project.Check, m plan.Model, now int64) (rule, error) {
+	table := engine.Identifier(m.Name)
+	columns := make([]string, len(c.Columns))
+	missing := make([]string, len(c.Columns))
+	for i, name := range c.Columns {
+		columns[i] = engine.Identifier(name)
+		missing[i] = columns[i] + " IS NULL"
+	}
+	among := "true"
+	r := rule{judged: "count(*)"}
+	if c.Where.SQL != "" {
+		among = fragment(c.Where.SQL)
+		r.judged = "count(*) FILTER (WHERE " + among + ")"
+	}
+	// Rules over single rows say when a row breaks them.
+	rows := func(breaks string) {
+		broken := among + " AND (" + breaks + ")"
+		r.failures = "count(*) FILTER (WHERE " + broken + ")"
+		r.sample = "SELECT * FROM " + table + " WHERE " + broken
+	}
+	switch c.Kind {
+	case project.NotNull:
+		rows(strings.Join(missing, " OR "))
+	case project.AcceptedValues:
+		values := make([]string, len(c.Values))
+		for i, v := range c.Values {
+			values[i] = value(v, m, c.Columns[0])
+		}
+		rows(columns[0] + " NOT IN (" + strings.Join(values, ", ") + ")")
+	case project.Range:
+		var out []string
+		if c.Low != nil {
+			out = append(out, columns[0]+" < "+value(*c.Low, m, c.Columns[0]))
+		}
+		if c.High != nil {
+			out = append(out, columns[0]+" > "+value(*c.High, m, c.Columns[0]))
+		}
+		rows(strings.Join(out, " OR "))
+	case project.Expression:
+		rows(fragment(c.Statement.SQL) + " IS NOT TRUE")
+	case project.Unique:
+		// A key that holds a NULL repeats nothing, as in SQL's UNIQUE.
+		key := strings.Join(columns, ", ")
+		repeated := " FROM " + table + " WHERE " + among + " AND NOT (" + strings.Join(missing, " OR ") + ") GROUP BY " + key + " HAVING count(*) > 1"
+		r.failures = "(SELECT count(*) FROM (SELECT 1 AS one" + repeated + "))"
+		r.sample = "SELECT " + key + ", count(*) AS occurrences" + repeated
+	case project.Relationships:
+		same := make([]string, len(columns))
+		for i, f := range c.Fields {
+			same[i] = "other." + engine.Identifier(f) + " = mine." + columns[i]
+		}
+		lost := " FROM " + table + " AS mine WHERE " + among + " AND NOT (" + strings.Join(missing, " OR ") + ") AND NOT EXISTS (SELECT 1 FROM " + engine.Identifier(c.To) + " AS other WHERE " + strings.Join(same, " AND ") + ")"
+		r.failures = "(SELECT count(*)" + lost + ")"
+		r.sample = "SELECT *" + lost
+	case project.RowCount:
+		// What is too many or too few is the domain's to say.
+		r.failures = "0"
+	case project.Freshness:
+		newest := "max(" + columns[0] + ") FILTER (WHERE " + among + ")"
+		r.failures = fmt.Sprintf("CASE WHEN epoch_us(%s) >= %d THEN 0 ELSE 1 END", newest, now-c.MaxAge.Microseconds())
+		r.sample = "SELECT " + newest + " AS newest FROM " + table
+	case project.CustomSQL:
+		r.failures = "(SELECT count(*) FROM " + fragment(c.Statement.SQL) + ")"
+		r.sample = "SELECT * FROM " + fragment(c.Statement.SQL)
+	default:
+		return r, fail.New(fail.Internal, "unknown_check", "there is no check %q", c.Kind)
+	}
+	return r, nil
+}
+
+// typeOf is the type of a model's column.
+func typeOf(m plan.Model, column string) project.Type {
+	if i := slices.IndexFunc(m.Columns, func(c project.Column) bool { return c.Name == column }); i >= 0 {
+		return m.Columns[i].Type
+	}
+	return ""
+}
+
+// value is a text as a value of the column's type.
+func value(text string, m plan.Model, column string) string {
+	return "CAST(" + engine.Literal(text) + " AS " + string(typeOf(m, column)) + ")"
+}
+
+// detail says what was observed.
+func detail(c project.Check, judged, failures int64) string {
+	switch c.Kind {
+	case project.NotNull:
+		return fmt.Sprintf("%d of %d rows have a NULL", failures, judged)
+	case project.Unique:
+		return fmt.Sprintf("%d keys occur more than once in %d rows", failures, judged)
+	case project.RowCount:
+		return fmt.Sprintf("the table has %d rows", judged)
+	case project.AcceptedValues:
+		return fmt.Sprintf("%d of %d rows have a value that is not accepted", failures, judged)
+	case project.Range:
+		return fmt.Sprintf("%d of %d rows are out of the range", failures, judged)
+	case project.Relationships:
+		return fmt.Sprintf("%d of %d rows point to nothing in %s", failures, judged, c.To)
+	case project.Freshness:
+		if failures == 0 {
+			return "the newest value is not older than " + c.MaxAge.String()
+		}
+		return "the newest value is older than " + c.MaxAge.String() + ", or there is none"
+	case project.Expression:
+		return fmt.Sprintf("for %d of %d rows it is not true", failures, judged)
+	case project.CustomSQL:
+		return fmt.Sprintf("it gave %d rows", failures)
+	}
+	return ""
+}
