@@ -276,10 +276,13 @@ func (r *Refresher) refresh(ctx context.Context, w serving.Workspace, id refresh
 	}
 	validated, err := durable.Judged(results)
 	if err != nil {
-		reason := err.Error()
-		return none, errors.Join(err, r.record(ctx, scope, func(s refresh.State, now time.Time) ([]refresh.Event, error) {
-			return s.RecordRejection(durable, results, reason, now)
-		}))
+		rejected := r.record(ctx, scope, func(s refresh.State, now time.Time) ([]refresh.Event, error) {
+			return s.RecordRejection(durable, results, err.Error(), now)
+		})
+		if rejected != nil {
+			return none, errors.Join(err, rejected)
+		}
+		return none, err
 	}
 	if err := r.record(ctx, scope, func(s refresh.State, now time.Time) ([]refresh.Event, error) {
 		return s.RecordValidation(validated, now)
