@@ -2,6 +2,7 @@ package app
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"leapview/domain/fail"
@@ -34,7 +35,17 @@ func (r *Releases) compile(ctx context.Context, id project.Digest, bundle []byte
 	if err != nil {
 		return plan.Release{}, err
 	}
-	return r.compiler.Compile(ctx, id, p)
+	rel, err := r.compiler.Compile(ctx, id, p)
+	return rel, lined(err, files)
+}
+
+// lined gives an error that is a list of problems the text of their lines.
+func lined(err error, files []project.File) error {
+	var problems project.Problems
+	if errors.As(err, &problems) {
+		return project.Lined(problems, files)
+	}
+	return err
 }
 
 // load compiles a stored release.

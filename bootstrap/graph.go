@@ -23,6 +23,7 @@ type Node struct {
 	Status     *app.Status
 	Readiness  *app.Readiness
 	Recoverer  *app.Recoverer
+	Author     *app.Author
 	Health     app.Health
 	Log        *slog.Logger
 	Generation *app.Generations
@@ -51,12 +52,12 @@ func graph(ctx context.Context, c Config, parts Parts, closers *Closers, log *sl
 				return s.Lake, s.Files, s.Compiler, s.Reader, s.Checker, s.Health
 			},
 			app.NewReleases, app.NewGenerations, app.NewDeployer, app.NewRefresher, app.NewRecoverer, app.NewWorker, app.NewStatus,
-			app.NewReadiness, app.NewAsker,
+			app.NewReadiness, app.NewAsker, app.NewAuthor,
 			func(c Config) *app.Slots { return app.NewSlots(c.QuerySlots, c.QueryQueue) },
 			func(c Config) app.AskLimits { return c.Ask },
 			func(c Config, a *app.Asker, d *app.Deployer, r *app.Refresher, w *app.Worker, s *app.Status, ready *app.Readiness, rec *app.Recoverer,
-				h app.Health, log *slog.Logger, g *app.Generations, f Files) *Node {
-				return &Node{c, a, d, r, w, s, ready, rec, h, log, g, f.Listen}
+				h app.Health, log *slog.Logger, g *app.Generations, author *app.Author, f Files) *Node {
+				return &Node{c, a, d, r, w, s, ready, rec, author, h, log, g, f.Listen}
 			},
 		),
 	)

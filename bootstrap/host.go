@@ -6,6 +6,7 @@ import (
 	"io"
 	"log/slog"
 	"net"
+	"os"
 	"time"
 
 	"go.uber.org/fx"
@@ -58,9 +59,19 @@ func (h *Host) Open(ctx context.Context, o cli.NodeOptions, stderr io.Writer, us
 		if err := n.Recoverer.Prove(ctx); err != nil {
 			return err
 		}
-		return use(ctx, cli.Node{Deployer: n.Deployer, Refresher: n.Refresher, Worker: n.Worker, Status: n.Status})
+		return use(ctx, cli.Node{Deployer: n.Deployer, Refresher: n.Refresher, Worker: n.Worker, Status: n.Status, Author: n.Author})
 	}()
 	return errors.Join(err, closers.Close())
+}
+
+// Scratch opens a node over a new directory of its own, which is removed afterwards. It shares nothing with any other node but the
+// extension files.
+func (h *Host) Scratch(ctx context.Context, o cli.NodeOptions, stderr io.Writer, use func(context.Context, cli.Node) error) (err error) {
+	if o.DataDir, err = os.MkdirTemp("", "leapview-scratch-"); err != nil {
+		return fail.New(fail.Unavailable, "scratch_folder", "no folder for scratch work can be made").Because(err).WithFix("set TMPDIR to a folder that can be written")
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(o.DataDir)) }()
+	return h.Open(ctx, o, stderr, use)
 }
 
 // Serve runs a node until ctx ends or it meets a fatal error. ready is called once with the HTTP address when every active workspace is

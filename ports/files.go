@@ -23,6 +23,9 @@ type Sources interface {
 	// digest on the way, and gives them sorted by name. A location that matches nothing, leaves root (also through a link), or
 	// exceeds a bound is refused, and so is a file that changes while it is copied.
 	Acquire(ctx context.Context, run refresh.RunID, root string, source project.Source) ([]Artifact, error)
+	// Write stages content of our own for the source, as if it had been acquired under the name. What the run staged for the same
+	// source before is replaced.
+	Write(ctx context.Context, run refresh.RunID, source project.Source, name string, content []byte) (Artifact, error)
 	// Release removes what was staged for the run. Twice is once.
 	Release(ctx context.Context, run refresh.RunID) error
 }

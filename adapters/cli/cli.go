@@ -33,6 +33,7 @@ type Node struct {
 	Refresher *app.Refresher
 	Worker    *app.Worker
 	Status    *app.Status
+	Author    *app.Author
 }
 
 // NodeOptions are the settings of a node that the command line gives.
@@ -56,6 +57,8 @@ type Host interface {
 	// Open locks the data directory, proves its stores, runs use and closes everything again. While a node runs on the directory
 	// the error is of kind conflict, code locked.
 	Open(ctx context.Context, o NodeOptions, stderr io.Writer, use func(context.Context, Node) error) error
+	// Scratch is Open over a new directory that is removed afterwards.
+	Scratch(ctx context.Context, o NodeOptions, stderr io.Writer, use func(context.Context, Node) error) error
 	// Dial connects to the node that runs on the data directory; without one the error is of kind unavailable, code
 	// node_not_running.
 	Dial(ctx context.Context, dataDir string) (net.Conn, error)
@@ -125,7 +128,7 @@ leapview help exit-codes`,
 	flags.BoolVar(&p.json, "json", false, "print results, errors and logs as JSON, and no progress")
 	flags.BoolVarP(&p.options.Verbose, "verbose", "v", false, "log more")
 	fillFromEnvironment(flags, "data-dir", "extensions", "json", "verbose")
-	root.AddCommand(p.deployCommand(), p.refreshCommand(), p.serveCommand(), p.queryCommand(), p.statusCommand(), p.versionCommand(), exitCodesTopic())
+	root.AddCommand(p.deployCommand(), p.refreshCommand(), p.serveCommand(), p.queryCommand(), p.statusCommand(), p.versionCommand(), p.validateCommand(), p.testCommand(), exitCodesTopic())
 	return root
 }
 

@@ -14,6 +14,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -35,7 +36,9 @@ type testHost struct {
 	// addr is where the running node listens; empty when none runs.
 	addr string
 	// model is the text of the project's only model.
-	model   string
+	model string
+	// tests is the text of the project's test file; empty when it has none.
+	tests   string
 	options NodeOptions
 	serve   func(ctx context.Context, ready func(string)) error
 }
@@ -53,6 +56,11 @@ func (h *testHost) Open(ctx context.Context, o NodeOptions, _ io.Writer, use fun
 	return use(ctx, h.node)
 }
 
+func (h *testHost) Scratch(ctx context.Context, o NodeOptions, _ io.Writer, use func(context.Context, Node) error) error {
+	h.options = o
+	return use(ctx, h.node)
+}
+
 func (h *testHost) Dial(ctx context.Context, dataDir string) (net.Conn, error) {
 	if h.addr == "" {
 		return nil, fail.New(fail.Unavailable, "node_not_running", "no node runs on %s", dataDir)
@@ -64,12 +72,16 @@ func (h *testHost) Pack(dir string) ([]byte, error) {
 	if dir == "missing" {
 		return nil, fail.New(fail.Invalid, "no_project", "%s is not a directory", dir)
 	}
-	return project.Pack([]project.File{
+	files := []project.File{
 		{Path: "leapview.yaml", Content: []byte(`{"name": "flights"}`)},
 		{Path: "sources/raw.yaml", Content: []byte(`{"location": "*.csv", "format": "csv", "columns": {"carrier": "VARCHAR", "n": "BIGINT"}}`)},
 		{Path: "models/daily.sql", Content: []byte(h.model)},
 		{Path: "endpoints/all.sql", Content: []byte("SELECT carrier, n FROM daily ORDER BY carrier")},
-	})
+	}
+	if h.tests != "" {
+		files = append(files, project.File{Path: "tests/daily.yaml", Content: []byte(h.tests)})
+	}
+	return project.Pack(files)
 }
 
 const goodModel = "SELECT carrier, n FROM raw"
@@ -90,7 +102,34 @@ func twins(t *testing.T) Node {
 		Refresher: refresher,
 		Worker:    app.NewWorker(control, refresher, gens, clock, "boot", log),
 		Status:    app.NewStatus(control, gens),
+		Author:    app.NewAuthor(releases, control, &mem.Identity{}, sources, store, store),
 	}
+}
+
+// A project is judged and its tests are run on a scratch node; durations are taken out of the transcript.
+func TestAuthoring(t *testing.T) {
+	h := &testHost{node: twins(t), model: "SELECT carrier, m FROM raw"}
+	s := &transcript{t: t, host: h}
+	s.run("", "validate")
+	s.run("", "validate", "missing")
+	s.run("", "test")
+	h.model = goodModel
+	s.run("", "validate", "x")
+	s.run("", "validate", "x", "--json")
+	s.run("", "test")
+	h.tests = `{"model": "daily", "cases": [
+ {"name": "a row is a row", "given": {"raw": [{"carrier": "UA", "n": 1}]}, "expect": [{"carrier": "UA", "n": 1}]},
+ {"name": "three are not two", "given": {"raw": [{"n": 1}, {"n": 2}, {"n": 2}]}, "expect": [{"n": 2}, {"n": 3}]},
+ {"name": "gives what is not read", "given": {"rav": []}, "expect": [{"m": 1}]}]}`
+	s.run("", "test")
+	s.run("", "test", "--only", "a row")
+	s.run("", "test", "--only", "nothing")
+	s.run("", "test", "--json")
+	text := regexp.MustCompile(`\b[0-9]+ ms\b`).ReplaceAllString(s.text.String(), "N ms")
+	text = regexp.MustCompile(`"duration_ms": [0-9]+`).ReplaceAllString(text, `"duration_ms": N`)
+	s.text.Reset()
+	s.text.WriteString(text)
+	s.golden("authoring.golden")
 }
 
 // transcript runs command lines and writes down what a user would see.
@@ -167,7 +206,7 @@ func TestWithoutNode(t *testing.T) {
 // What a command line cannot be is told with what it could be, in one place and with exit code 2; help is complete.
 func TestUsage(t *testing.T) {
 	s := &transcript{t: t, host: &testHost{}}
-	for _, line := range []string{"", "help deploy", "help refresh", "help serve", "help query", "help status", "help exit-codes", "version", "version --json",
+	for _, line := range []string{"", "help deploy", "help refresh", "help serve", "help query", "help status", "help validate", "help test", "help exit-codes", "version", "version --json",
 		"refesh", "xyzzy", "--data-dir x refesh", "refresh", "refresh a b", "deploy --sourceroot x", "deploy --memory 4XB", "query flights", "query flights all --bundle f",
 		"query flights all --param x", "query flights all --param x=1 --param x=2", "query flights A/../B", "query flights --bundle no-such-file",
 		"query flights --bundle f --param a=1", "serve x --json"} {

@@ -19,10 +19,10 @@ import (
 const projectFile = "leapview.yaml"
 
 // projectFolders are the folders of project files, with the ending that each file in them has. They are flat.
-var projectFolders = []struct{ name, ending string }{{"endpoints", ".sql"}, {"models", ".sql"}, {"sources", ".yaml"}}
+var projectFolders = []struct{ name, ending string }{{"endpoints", ".sql"}, {"models", ".sql"}, {"sources", ".yaml"}, {"tests", ".yaml"}}
 
-// ReadProject reads the project files in a folder: leapview.yaml, sources/*.yaml, models/*.sql and endpoints/*.sql, sorted by
-// path. Whatever else lies beside them is the author's own business. In those three folders hidden files and *.md are left alone,
+// ReadProject reads the project files in a folder: leapview.yaml, sources/*.yaml, models/*.sql, endpoints/*.sql and tests/*.yaml,
+// sorted by path. Whatever else lies beside them is the author's own business. In those folders hidden files and *.md are left alone,
 // and any other file, folder or link is a problem, because its author believes that it counts. Links are never followed.
 func ReadProject(dir string) ([]project.File, error) {
 	root, err := openRoot(dir)

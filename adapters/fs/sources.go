@@ -113,6 +113,28 @@ func (s *Sources) Acquire(ctx context.Context, run refresh.RunID, root string, s
 	return artifacts, nil
 }
 
+// Write is ports.Sources'.
+func (s *Sources) Write(ctx context.Context, run refresh.RunID, source project.Source, name string, content []byte) (ports.Artifact, error) {
+	if err := alive(ctx); err != nil {
+		return ports.Artifact{}, err
+	}
+	if err := errors.Join(segment("run id", string(run)), segment("source", source.Name)); err != nil {
+		return ports.Artifact{}, err
+	}
+	dir := filepath.Join(s.staged, string(run), source.Name)
+	if err := os.RemoveAll(dir); err != nil {
+		return ports.Artifact{}, osError(err, "remove what was staged in %s", dir)
+	}
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return ports.Artifact{}, osError(err, "create the staging folder %s", dir)
+	}
+	target := filepath.Join(dir, stagedName(name))
+	if err := os.WriteFile(target, content, 0o600); err != nil {
+		return ports.Artifact{}, osError(err, "write the staged file %s", target)
+	}
+	return ports.Artifact{Name: name, Path: target, Size: int64(len(content)), SHA256: project.DigestOf(content)}, nil
+}
+
 // Release removes what was staged for the run. It does so under an ended context too: leaving the files would only fill the disk.
 func (s *Sources) Release(_ context.Context, run refresh.RunID) error {
 	if err := segment("run id", string(run)); err != nil {

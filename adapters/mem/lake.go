@@ -257,7 +257,11 @@ func (b *build) Stage(ctx context.Context, source project.Source, artifacts []po
 		if err != nil {
 			return 0, err
 		}
-		rows, err := readCSV(source, a.Name, content)
+		read := readCSV
+		if source.Format == project.JSON {
+			read = readJSON
+		}
+		rows, err := read(source, a.Name, content)
 		if err != nil {
 			return 0, err
 		}

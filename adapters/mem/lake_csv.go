@@ -20,7 +20,7 @@ const maxContent = 64 << 20
 // unsupportedSource are the problems of a source whose format or types the store does not have.
 func unsupportedSource(s project.Source) project.Problems {
 	var problems project.Problems
-	if s.Format != project.CSV {
+	if s.Format != project.CSV && s.Format != project.JSON {
 		problems = append(problems, project.Problem{At: s.At, Message: fmt.Sprintf("the in-memory store does not read the format %s of source %q", s.Format, s.Name)})
 	}
 	for _, c := range s.Columns {

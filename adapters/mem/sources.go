@@ -85,6 +85,24 @@ func (s *Sources) Acquire(ctx context.Context, run refresh.RunID, root string, s
 	return artifacts, nil
 }
 
+// Write is ports.Sources'.
+func (s *Sources) Write(ctx context.Context, run refresh.RunID, source project.Source, name string, content []byte) (ports.Artifact, error) {
+	if err := ended(ctx); err != nil {
+		return ports.Artifact{}, err
+	}
+	if err := errors.Join(folderName("run id", string(run)), folderName("source", source.Name)); err != nil {
+		return ports.Artifact{}, err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	folder := path.Join(s.folder(run), source.Name)
+	if err := s.remove(folder); err != nil {
+		return ports.Artifact{}, err
+	}
+	a := ports.Artifact{Name: name, Path: path.Join(folder, stagedName(name)), Size: int64(len(content)), SHA256: project.DigestOf(content)}
+	return a, s.put(a.Path, content)
+}
+
 // Release forgets what was staged for the run.
 func (s *Sources) Release(_ context.Context, run refresh.RunID) error {
 	if err := folderName("run id", string(run)); err != nil {

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -33,7 +34,7 @@ const maxProblems = 100
 const rootFile = "leapview.yaml"
 
 // endings are the folders of project files, each with the ending of the files in it.
-var endings = map[string]string{"sources": ".yaml", "models": ".sql", "endpoints": ".sql"}
+var endings = map[string]string{"sources": ".yaml", "models": ".sql", "endpoints": ".sql", "tests": ".yaml"}
 
 // Decode turns project files into a project. documents parses their YAML; positions that it is given are what comes before its
 // text. The error is Problems: every mistake in every file, sorted by place, each with its line.
@@ -78,6 +79,12 @@ func complete(problems Problems, files []File) Problems {
 		problems = append(problems[:maxProblems:maxProblems], Problem{At: problems[maxProblems].At,
 			Message: fmt.Sprintf("here and after it are %d more problems", more), Fix: "correct the first ones and try again"})
 	}
+	return Lined(problems, files)
+}
+
+// Lined gives each problem that stands in one of the files the text of its line.
+func Lined(problems Problems, files []File) Problems {
+	problems = slices.Clone(problems)
 	byPath := make(map[string]File, len(files))
 	for _, f := range files {
 		byPath[f.Path] = f
@@ -139,8 +146,8 @@ func (d *decoder) file(f File) {
 		d.report(at, "the project's file has another name", "rename it to "+rootFile)
 		return
 	case !known || base == "":
-		fix := "a project holds leapview.yaml, sources/NAME.yaml, models/NAME.sql and endpoints/NAME.sql"
-		if s := Suggest(folder, []string{"sources", "models", "endpoints"}); s != "" {
+		fix := "a project holds leapview.yaml, sources/NAME.yaml, models/NAME.sql, endpoints/NAME.sql and tests/NAME.yaml"
+		if s := Suggest(folder, slices.Sorted(maps.Keys(endings))); s != "" {
 			fix = s
 		}
 		d.report(at, "the file has no place in a project", fix)
@@ -166,6 +173,8 @@ func (d *decoder) file(f File) {
 		d.model(name, f)
 	case "endpoints":
 		d.endpoint(name, f)
+	case "tests":
+		d.test(name, f)
 	}
 }
 
@@ -183,6 +192,31 @@ func (d *decoder) across() {
 			d.report(m.At, fmt.Sprintf("a source is called %q too, and SQL could not tell them apart", m.Name), "rename one of them")
 		}
 	}
+	var models, endpoints []string
+	for _, m := range d.project.Models {
+		models = append(models, m.Name)
+	}
+	for _, e := range d.project.Endpoints {
+		endpoints = append(endpoints, e.Name)
+	}
+	for i, t := range d.project.Tests {
+		// All cases of a file have one subject.
+		if i > 0 && d.project.Tests[i-1].File == t.File {
+			continue
+		}
+		what, name, known := "model", t.Model, models
+		if t.Endpoint != "" {
+			what, name, known = "endpoint", t.Endpoint, endpoints
+		}
+		if name != "" && !slices.Contains(known, name) && !d.broken(what+"s/"+name+".sql") {
+			d.report(t.SubjectAt, fmt.Sprintf("the project has no %s %s", what, show(name)), Suggest(name, known))
+		}
+	}
+}
+
+// broken tells whether a file has problems of its own, so that what it declares is not known.
+func (d *decoder) broken(file string) bool {
+	return slices.ContainsFunc(d.problems, func(p Problem) bool { return p.At.File == file })
 }
 
 // text refuses a file that is not plain UTF-8.

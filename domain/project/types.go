@@ -67,6 +67,7 @@ type Project struct {
 	Sources     []Source
 	Models      []Model
 	Endpoints   []Endpoint
+	Tests       []Test
 }
 
 // Format is how a source's files are written.
@@ -194,4 +195,41 @@ type Param struct {
 	Enum []string
 	// Min and Max bound integers, decimals, dates and timestamps, inclusive, in the parameter's own canonical text.
 	Min, Max *string
+}
+
+// Test is one case of a test file: when its relations hold the given rows, the expected ones come out.
+type Test struct {
+	// File is the test file's name without folder and ending, and Name is the case's within it.
+	File, Name string
+	At         Position
+	// Model or Endpoint is what is tested; SubjectAt is where it is named.
+	Model, Endpoint string
+	SubjectAt       Position
+	// Params are an endpoint's, as a call gives them.
+	Params map[string]string
+	Given  []Fixture
+	Expect Fixture
+	// Ordered tells that the rows' order counts.
+	Ordered bool
+}
+
+// Fixture is rows that a test writes down.
+type Fixture struct {
+	// Relation is a source or model; empty for expected rows.
+	Relation string
+	At       Position
+	Rows     []FixtureRow
+}
+
+// FixtureRow is one written row. A column that it leaves out is NULL.
+type FixtureRow struct {
+	At    Position
+	Cells []Cell
+}
+
+// Cell is one written value, as JSON with the very digits that its author wrote.
+type Cell struct {
+	Column string
+	At     Position
+	JSON   string
 }

@@ -87,6 +87,30 @@ func sourcesSuite(t *testing.T, open func(t *testing.T, files int, bytes int64) 
 		}
 		return got
 	}
+	t.Run("what is written of our own is staged like a file, replaces what was staged, and goes with the run", func(t *testing.T) {
+		s := open(t, 0, 0)
+		fill(t, s, "h.csv")
+		old := acquire(t, s, "h.csv")[0]
+		a, err := s.Write(t.Context(), "run1", at("h.csv"), "rows of x.json", []byte("[]"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if content, ok := s.read(a); !ok || content != "[]" || a.Name != "rows of x.json" || a.Size != 2 || a.SHA256 != project.DigestOf([]byte("[]")) {
+			t.Errorf("the written artifact is %+v, holding %q", a, content)
+		}
+		if _, ok := s.read(old); ok {
+			t.Error("what was acquired before is still there")
+		}
+		if _, err := s.Write(t.Context(), "../run", at("h.csv"), "x", nil); err == nil {
+			t.Error("a run that leaves the folder was taken")
+		}
+		if err := s.Release(t.Context(), "run1"); err != nil {
+			t.Fatal(err)
+		}
+		if _, ok := s.read(a); ok {
+			t.Error("the written artifact outlived its run")
+		}
+	})
 	t.Run("a location gives exactly its files, sorted, each copied with its size and digest", func(t *testing.T) {
 		s := open(t, 0, 0)
 		fill(t, s, "f/2013-02.csv.gz", "f/2013-01.csv.gz", "f/2014-01.csv.gz", "f/x/2013-03.csv.gz", "f/.2013-09.csv.gz", "g/a.csv", "g/b.csv", "h.csv", ".hidden/h.csv", "odd [1].csv")

@@ -44,7 +44,15 @@ func params(body string) replaced {
 
 const columns = "columns: {id: BIGINT}\n"
 
+func tests(body string) replaced { return replaced{"tests/sales.yaml": body} }
+
 var cases = map[string]replaced{
+	"test_without_subject":     tests("cases: []\n"),
+	"test_two_subjects":        tests("model: sales\nendpoint: region\ncases: []\n"),
+	"test_unknown_subject":     tests("model: sale\ncases: [{name: a, given: {}, expect: []}]\n"),
+	"test_unknown_key":         tests("model: sales\ncases:\n  - {name: a, givn: {}, given: {}, expect: [], params: {}}\n"),
+	"test_rows":                tests("model: sales\ncases:\n  - name: a\n    given: {orders: {id: 1}, orders: [1]}\n    expect:\n      - {id: 1, ID: 2}\n"),
+	"test_names":               tests("model: sales\ncases:\n  - {name: a, given: {}, expect: []}\n  - {name: a, given: {}, expect: []}\n  - {name: \"\", given: [], expect: []}\n"),
 	"root_missing":             {"leapview.yaml": ""},
 	"root_empty":               {"leapview.yaml": "# nothing yet\n"},
 	"root_other_name":          {"leapview.yaml": "", "leapview.yml": "name: shop\n"},
