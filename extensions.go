@@ -7,3 +7,8 @@ import _ "embed"
 //
 //go:embed extensions.lock
 var ExtensionsLock string
+
+// SamplePlanes is real data to try a project with: the planes of the flights example.
+//
+//go:embed examples/flights/data/planes.csv
+var SamplePlanes []byte

@@ -26,11 +26,13 @@ type Author struct {
 	sources  ports.Sources
 	lake     ports.Lake
 	reader   ports.Reader
+	examiner ports.Examiner
 }
 
 // NewAuthor wires the ports that an author needs.
-func NewAuthor(releases *Releases, registry ports.Registry, identity ports.Identity, sources ports.Sources, lake ports.Lake, reader ports.Reader) *Author {
-	return &Author{releases, registry, identity, sources, lake, reader}
+func NewAuthor(releases *Releases, registry ports.Registry, identity ports.Identity, sources ports.Sources, lake ports.Lake, reader ports.Reader,
+	examiner ports.Examiner) *Author {
+	return &Author{releases, registry, identity, sources, lake, reader, examiner}
 }
 
 // Draft is a compiled project that nothing was deployed of.

@@ -48,8 +48,8 @@ func graph(ctx context.Context, c Config, parts Parts, closers *Closers, log *sl
 				return f.Sources, f.Bundles, f.Watermark
 			},
 			func(c Control) (ports.Control, ports.Registry) { return c.Control, c.Registry },
-			func(s Store) (ports.Lake, ports.DataFiles, ports.Compiler, ports.Reader, ports.Checker, app.Health) {
-				return s.Lake, s.Files, s.Compiler, s.Reader, s.Checker, s.Health
+			func(s Store) (ports.Lake, ports.DataFiles, ports.Compiler, ports.Reader, ports.Checker, ports.Examiner, app.Health) {
+				return s.Lake, s.Files, s.Compiler, s.Reader, s.Checker, s.Examiner, s.Health
 			},
 			app.NewReleases, app.NewGenerations, app.NewDeployer, app.NewRefresher, app.NewRecoverer, app.NewWorker, app.NewStatus,
 			app.NewReadiness, app.NewAsker, app.NewAuthor,

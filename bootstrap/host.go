@@ -7,10 +7,12 @@ import (
 	"log/slog"
 	"net"
 	"os"
+	"path/filepath"
 	"time"
 
 	"go.uber.org/fx"
 
+	"leapview"
 	"leapview/adapters/cli"
 	"leapview/adapters/fs"
 	"leapview/adapters/http"
@@ -72,6 +74,44 @@ func (h *Host) Scratch(ctx context.Context, o cli.NodeOptions, stderr io.Writer,
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(o.DataDir)) }()
 	return h.Open(ctx, o, stderr, use)
+}
+
+// Place is fs.Place for every file.
+func (h *Host) Place(dir string, files []string) ([]app.DataFile, []cli.Copied, error) {
+	var out []app.DataFile
+	var copies []cli.Copied
+	for _, f := range files {
+		root, name, location, c, err := fs.Place(dir, f)
+		if err != nil {
+			return nil, nil, err
+		}
+		out = append(out, app.DataFile{Root: root, Name: name, Location: location})
+		copies = append(copies, cli.Copied(c))
+	}
+	return out, copies, nil
+}
+
+// WriteProject is fs.WriteProject.
+func (h *Host) WriteProject(ctx context.Context, dir string, files []project.File, copies []cli.Copied) error {
+	var cs []fs.Copy
+	for _, c := range copies {
+		cs = append(cs, fs.Copy(c))
+	}
+	return fs.WriteProject(ctx, dir, files, cs)
+}
+
+// SampleData gives the planes of the flights example as a file.
+func (h *Host) SampleData(use func(path string) error) (err error) {
+	dir, err := os.MkdirTemp("", "leapview-sample-")
+	if err != nil {
+		return fail.New(fail.Unavailable, "scratch_folder", "no folder for scratch work can be made").Because(err).WithFix("set TMPDIR to a folder that can be written")
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
+	path := filepath.Join(dir, "planes.csv")
+	if err := os.WriteFile(path, leapview.SamplePlanes, 0o600); err != nil {
+		return err
+	}
+	return use(path)
 }
 
 // Serve runs a node until ctx ends or it meets a fatal error. ready is called once with the HTTP address when every active workspace is

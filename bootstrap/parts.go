@@ -9,6 +9,7 @@ import (
 
 	"leapview"
 	"leapview/adapters/duckdb/engine"
+	"leapview/adapters/duckdb/examine"
 	"leapview/adapters/duckdb/lake"
 	"leapview/adapters/duckdb/query"
 	"leapview/adapters/fs"
@@ -42,6 +43,7 @@ type Store struct {
 	Compiler ports.Compiler
 	Reader   ports.Reader
 	Checker  ports.Checker
+	Examiner ports.Examiner
 	Health   app.Health
 }
 
@@ -151,5 +153,5 @@ func openStore(ctx context.Context, c Config, boot app.Boot, identity ports.Iden
 		}
 	}
 	reader := query.NewReader(e)
-	return Store{Lake: l, Files: fs.NewDataFiles(layout, (*os.File).Sync), Compiler: query.NewCompiler(e), Reader: reader, Checker: query.NewChecker(reader), Health: e}, nil
+	return Store{Lake: l, Files: fs.NewDataFiles(layout, (*os.File).Sync), Compiler: query.NewCompiler(e), Reader: reader, Checker: query.NewChecker(reader), Examiner: examine.New(e), Health: e}, nil
 }

@@ -50,6 +50,10 @@ type NodeOptions struct {
 	Verbose bool
 }
 
+// Copied is a data file that a new project takes along: From is its absolute path, To its place below the project's folder, or "" when it
+// lies there already.
+type Copied struct{ From, To string }
+
 // Host opens nodes and reaches running ones.
 type Host interface {
 	// Serve runs a node until ctx ends, and calls ready once with the host and port that it answers on.
@@ -64,6 +68,12 @@ type Host interface {
 	Dial(ctx context.Context, dataDir string) (net.Conn, error)
 	// Pack makes a project bundle of a project directory.
 	Pack(dir string) ([]byte, error)
+	// Place says where data files are, and what of them a new project in dir takes along.
+	Place(dir string, files []string) ([]app.DataFile, []Copied, error)
+	// WriteProject writes a new project with its data; nothing that exists is overwritten.
+	WriteProject(ctx context.Context, dir string, files []project.File, copies []Copied) error
+	// SampleData calls use with the path of a data file that the binary holds.
+	SampleData(use func(path string) error) error
 }
 
 // program is one run of the command line.
@@ -128,7 +138,7 @@ leapview help exit-codes`,
 	flags.BoolVar(&p.json, "json", false, "print results, errors and logs as JSON, and no progress")
 	flags.BoolVarP(&p.options.Verbose, "verbose", "v", false, "log more")
 	fillFromEnvironment(flags, "data-dir", "extensions", "json", "verbose")
-	root.AddCommand(p.deployCommand(), p.refreshCommand(), p.serveCommand(), p.queryCommand(), p.statusCommand(), p.versionCommand(), p.validateCommand(), p.testCommand(), exitCodesTopic())
+	root.AddCommand(p.deployCommand(), p.refreshCommand(), p.serveCommand(), p.queryCommand(), p.statusCommand(), p.versionCommand(), p.initCommand(), p.validateCommand(), p.testCommand(), exitCodesTopic())
 	return root
 }
 

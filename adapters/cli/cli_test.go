@@ -40,6 +40,8 @@ type testHost struct {
 	// tests is the text of the project's test file; empty when it has none.
 	tests   string
 	options NodeOptions
+	// written is the project that was written last.
+	written []project.File
 	serve   func(ctx context.Context, ready func(string)) error
 }
 
@@ -60,6 +62,21 @@ func (h *testHost) Scratch(ctx context.Context, o NodeOptions, _ io.Writer, use 
 	h.options = o
 	return use(ctx, h.node)
 }
+
+func (h *testHost) Place(dir string, files []string) (out []app.DataFile, copies []Copied, err error) {
+	for _, f := range files {
+		out = append(out, app.DataFile{Root: "/" + dir, Name: f, Location: "data/" + f})
+		copies = append(copies, Copied{"/" + f, "data/" + f})
+	}
+	return out, copies, nil
+}
+
+func (h *testHost) WriteProject(_ context.Context, _ string, files []project.File, _ []Copied) error {
+	h.written = files
+	return nil
+}
+
+func (h *testHost) SampleData(use func(path string) error) error { return use("a.csv") }
 
 func (h *testHost) Dial(ctx context.Context, dataDir string) (net.Conn, error) {
 	if h.addr == "" {
@@ -102,7 +119,7 @@ func twins(t *testing.T) Node {
 		Refresher: refresher,
 		Worker:    app.NewWorker(control, refresher, gens, clock, "boot", log),
 		Status:    app.NewStatus(control, gens),
-		Author:    app.NewAuthor(releases, control, &mem.Identity{}, sources, store, store),
+		Author:    app.NewAuthor(releases, control, &mem.Identity{}, sources, store, store, mem.Examiner{Content: sources.Content}),
 	}
 }
 

@@ -83,7 +83,7 @@ func (w *world) twins() bootstrap.Parts {
 			if w.store == nil {
 				w.store = mem.NewStore(record.Lineage, mem.StoreOptions{Clock: w.clock, Disk: w.disk, Readings: 16, Content: w.content})
 			}
-			return bootstrap.Store{Lake: w.store, Files: &mem.DataFiles{Disk: w.disk}, Compiler: mem.Compiler{}, Reader: w.store, Checker: w.store, Health: healthy{}}, nil
+			return bootstrap.Store{Lake: w.store, Files: &mem.DataFiles{Disk: w.disk}, Compiler: mem.Compiler{}, Reader: w.store, Checker: w.store, Examiner: mem.Examiner{Content: w.sources.Content}, Health: healthy{}}, nil
 		},
 		Documents: func() ports.Documents { return mem.Documents{} },
 		Clock:     func() ports.Clock { return w.clock },
