@@ -100,6 +100,11 @@ func (h *Host) WriteProject(ctx context.Context, dir string, files []project.Fil
 	return fs.WriteProject(ctx, dir, files, cs)
 }
 
+// Watch is fs.Watch.
+func (h *Host) Watch(ctx context.Context, dir, skip string, changed func()) error {
+	return fs.Watch(ctx, dir, skip, changed)
+}
+
 // SampleData gives the planes of the flights example as a file.
 func (h *Host) SampleData(use func(path string) error) (err error) {
 	dir, err := os.MkdirTemp("", "leapview-sample-")
@@ -118,7 +123,11 @@ func (h *Host) SampleData(use func(path string) error) (err error) {
 // served; a node that starts with one that it cannot serve says so in its log, and serves the others.
 func (h *Host) Serve(ctx context.Context, o cli.NodeOptions, stderr io.Writer, ready func(addr string)) error {
 	c := config(o)
-	n, closers, err := Compose(ctx, c, h.parts, logger(stderr, c, slog.LevelInfo))
+	level := slog.LevelInfo
+	if o.Quiet {
+		level = slog.LevelWarn
+	}
+	n, closers, err := Compose(ctx, c, h.parts, logger(stderr, c, level))
 	if err != nil {
 		return err
 	}

@@ -48,6 +48,8 @@ type NodeOptions struct {
 	// LogJSON asks for log lines as JSON, Verbose for more of them.
 	LogJSON bool
 	Verbose bool
+	// Quiet leaves out of a serving node's log what is no warning.
+	Quiet bool
 }
 
 // Copied is a data file that a new project takes along: From is its absolute path, To its place below the project's folder, or "" when it
@@ -72,6 +74,8 @@ type Host interface {
 	Place(dir string, files []string) ([]app.DataFile, []Copied, error)
 	// WriteProject writes a new project with its data; nothing that exists is overwritten.
 	WriteProject(ctx context.Context, dir string, files []project.File, copies []Copied) error
+	// Watch calls changed after each change below dir, until ctx ends; what is below skip does not count.
+	Watch(ctx context.Context, dir, skip string, changed func()) error
 	// SampleData calls use with the path of a data file that the binary holds.
 	SampleData(use func(path string) error) error
 }
@@ -83,6 +87,8 @@ type program struct {
 	stdout, stderr io.Writer
 	options        NodeOptions
 	json           bool
+	// brief leaves the steps of a refresh out of what is printed.
+	brief bool
 	// began tells that the command line was understood: errors before that are the user's.
 	began bool
 }
@@ -138,7 +144,7 @@ leapview help exit-codes`,
 	flags.BoolVar(&p.json, "json", false, "print results, errors and logs as JSON, and no progress")
 	flags.BoolVarP(&p.options.Verbose, "verbose", "v", false, "log more")
 	fillFromEnvironment(flags, "data-dir", "extensions", "json", "verbose")
-	root.AddCommand(p.deployCommand(), p.refreshCommand(), p.serveCommand(), p.queryCommand(), p.statusCommand(), p.versionCommand(), p.initCommand(), p.validateCommand(), p.testCommand(), exitCodesTopic())
+	root.AddCommand(p.deployCommand(), p.refreshCommand(), p.serveCommand(), p.queryCommand(), p.statusCommand(), p.versionCommand(), p.initCommand(), p.devCommand(), p.validateCommand(), p.testCommand(), exitCodesTopic())
 	return root
 }
 

@@ -40,6 +40,8 @@ type testHost struct {
 	// tests is the text of the project's test file; empty when it has none.
 	tests   string
 	options NodeOptions
+	// changes tells of changes while a folder is watched.
+	changes func(changed func())
 	// written is the project that was written last.
 	written []project.File
 	serve   func(ctx context.Context, ready func(string)) error
@@ -73,6 +75,14 @@ func (h *testHost) Place(dir string, files []string) (out []app.DataFile, copies
 
 func (h *testHost) WriteProject(_ context.Context, _ string, files []project.File, _ []Copied) error {
 	h.written = files
+	return nil
+}
+
+func (h *testHost) Watch(ctx context.Context, _, _ string, changed func()) error {
+	if h.changes != nil {
+		h.changes(changed)
+	}
+	<-ctx.Done()
 	return nil
 }
 
@@ -223,7 +233,7 @@ func TestWithoutNode(t *testing.T) {
 // What a command line cannot be is told with what it could be, in one place and with exit code 2; help is complete.
 func TestUsage(t *testing.T) {
 	s := &transcript{t: t, host: &testHost{}}
-	for _, line := range []string{"", "help deploy", "help refresh", "help serve", "help query", "help status", "help validate", "help test", "help exit-codes", "version", "version --json",
+	for _, line := range []string{"", "help deploy", "help refresh", "help serve", "help query", "help status", "help init", "help dev", "help validate", "help test", "help exit-codes", "version", "version --json",
 		"refesh", "xyzzy", "--data-dir x refesh", "refresh", "refresh a b", "deploy --sourceroot x", "deploy --memory 4XB", "query flights", "query flights all --bundle f",
 		"query flights all --param x", "query flights all --param x=1 --param x=2", "query flights A/../B", "query flights --bundle no-such-file",
 		"query flights --bundle f --param a=1", "serve x --json"} {

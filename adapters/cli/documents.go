@@ -133,7 +133,8 @@ type endpointsDoc struct {
 	Endpoints []struct {
 		Name   string `json:"name"`
 		Params []struct {
-			Required bool `json:"required"`
+			Name     string `json:"name"`
+			Required bool   `json:"required"`
 		} `json:"params"`
 	} `json:"endpoints"`
 }

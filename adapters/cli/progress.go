@@ -20,6 +20,8 @@ type progress struct {
 	live bool
 	// open tells that the last line is that of a step at work.
 	open bool
+	// brief leaves out the lines of steps that ended.
+	brief bool
 }
 
 // phaseWords are what people read for phases whose own names say less.
@@ -30,7 +32,7 @@ func (p *program) progress() *progress {
 		return &progress{}
 	}
 	f, ok := p.stderr.(*os.File)
-	return &progress{w: p.stderr, live: ok && isatty.IsTerminal(f.Fd()) && os.Getenv("TERM") != "dumb"}
+	return &progress{w: p.stderr, brief: p.brief, live: ok && isatty.IsTerminal(f.Fd()) && os.Getenv("TERM") != "dumb"}
 }
 
 // step shows one step. The end of the last phase is told by the line about what was activated.
@@ -52,6 +54,10 @@ func (s *progress) step(p plan.Progress) {
 		text += " …"
 	}
 	text = strings.TrimRight(text, " ")
+	if p.Done && s.brief {
+		s.rewrite()
+		return
+	}
 	if p.Done {
 		s.line("%s", text)
 		return

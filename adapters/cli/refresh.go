@@ -161,7 +161,7 @@ func (p *program) ended(show *progress, run checkedRunDoc) error {
 		}
 		return fail.New(kindNamed(f.Kind), f.Code, "run %s of workspace %q %s: %s", run.ID, run.Workspace, run.Status, f.Message)
 	}
-	if run.Generation != nil && run.Snapshot != nil {
+	if run.Generation != nil && run.Snapshot != nil && !show.brief {
 		show.line("activated generation %d, snapshot %d", *run.Generation, *run.Snapshot)
 	}
 	if p.json {
