@@ -119,11 +119,14 @@ func Name(text, other string) string {
 	return name
 }
 
-// reserved are the words that SQL does not take for a name.
-var reserved = strings.Fields(`all analyse analyze and any array as asc asymmetric both case cast check collate column constraint create default deferrable
-	desc describe distinct do else end except false fetch for foreign from group having in initially intersect into lambda lateral leading limit
-	not null offset on only or order pivot pivot_longer pivot_wider placing primary qualify references returning select show some summarize
-	symmetric table then to trailing true union unique unpivot using variadic when where window with`)
+// reserved are the words that the engine does not take for a column or table everywhere.
+var reserved = strings.Fields(`all analyse analyze and anti any array as asc asof asymmetric at authorization binary both by case cast check collate
+	collation column concurrently constraint create cross default deferrable desc describe distinct do else end except
+	false fetch for foreign freeze from full glob group having ilike in initially inner intersect into is isnull join
+	lambda lateral leading left like limit natural not notnull null offset on only or order outer overlaps pivot
+	pivot_longer pivot_wider placing positional primary qualify references returning right select semi show similar some
+	summarize symmetric table tablesample then to trailing true union unique unpack unpivot using variadic verbose when
+	where window with`)
 
 // outputs are the names of a source's columns in its model.
 func (s *Source) outputs() []string {
@@ -195,10 +198,6 @@ func (s *Source) declaration() string {
 		for _, d := range c.Doubts {
 			comment(&b, "  ", "DOUBT: "+d)
 		}
-		if c.Format != "" {
-			fmt.Fprintf(&b, "  %s: {type: %s, format: %s}\n", scalar(c.Column.Name), scalar(string(c.Column.Type)), text(c.Format))
-			continue
-		}
 		fmt.Fprintf(&b, "  %s: %s\n", scalar(c.Column.Name), scalar(string(c.Column.Type)))
 	}
 	return b.String()
@@ -221,10 +220,15 @@ func (s *Source) model() string {
 		if i == len(s.Choices)-1 {
 			end = ""
 		}
-		if names[i] == c.Column.Name {
+		name := `"` + strings.ReplaceAll(c.Column.Name, `"`, `""`) + `"`
+		switch {
+		case c.Format != "":
+			// Every value tells that the other order is not meant, or at least one does.
+			fmt.Fprintf(&b, "    strptime(%s, '%s')::DATE AS %s%s\n", name, c.Format, names[i], end)
+		case names[i] == c.Column.Name:
 			fmt.Fprintf(&b, "    %s%s\n", names[i], end)
-		} else {
-			fmt.Fprintf(&b, "    \"%s\" AS %s%s\n", strings.ReplaceAll(c.Column.Name, `"`, `""`), names[i], end)
+		default:
+			fmt.Fprintf(&b, "    %s AS %s%s\n", name, names[i], end)
 		}
 	}
 	fmt.Fprintf(&b, "FROM %s\n", s.SourceName)
@@ -302,6 +306,9 @@ func (s *Source) accepted(i int) ([]string, bool) {
 	return values, true
 }
 
+// calendar are names of numbers whose mean says nothing.
+var calendar = []string{"year", "quarter", "month", "week", "weekday", "day", "hour", "minute", "second"}
+
 func (s *Source) endpoint() string {
 	names := s.outputs()
 	category, amount := -1, -1
@@ -310,7 +317,7 @@ func (s *Source) endpoint() string {
 			category = i
 		}
 		kind := s.Choices[i].Column.Type
-		if c := s.Columns[i]; amount < 0 && c.seen == nil && !likeKey(names[i]) && (kind == "BIGINT" || kind == "DOUBLE" || strings.HasPrefix(string(kind), "DECIMAL")) {
+		if c := s.Columns[i]; amount < 0 && (c.seen == nil || kind != "BIGINT") && !likeKey(names[i]) && !slices.Contains(calendar, names[i]) && (kind == "BIGINT" || kind == "DOUBLE" || strings.HasPrefix(string(kind), "DECIMAL")) {
 			amount = i
 		}
 	}

@@ -369,6 +369,7 @@ func (c *Column) addJSON(v json.RawMessage) {
 		var s string
 		// The decoder has read it as a string already.
 		_ = json.Unmarshal(v, &s)
+		c.strings++
 		if k := kindOf(s); k == isWhole || k == isFixed || k == isFloat || k == isBoolean {
 			c.text(s)
 			return
@@ -378,6 +379,7 @@ func (c *Column) addJSON(v json.RawMessage) {
 		c.nested++
 		c.Rows++
 	default:
+		c.bare++
 		c.Add(Field{Text: string(v)})
 	}
 }

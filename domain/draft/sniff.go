@@ -63,7 +63,7 @@ var (
 	dayForm     = regexp.MustCompile(`^[0-9]{4}-[0-9]{2}-[0-9]{2}$`)
 	momentForm  = regexp.MustCompile(`^[0-9]{4}-[0-9]{2}-[0-9]{2}[ T][0-9]{2}:[0-9]{2}(:[0-9]{2}(\.[0-9]{1,6})?)?$`)
 	instantForm = regexp.MustCompile(`^[0-9]{4}-[0-9]{2}-[0-9]{2}[ T][0-9]{2}:[0-9]{2}(:[0-9]{2}(\.[0-9]{1,6})?)?(Z|[+-][0-9]{2}:?[0-9]{2}|[+-][0-9]{2})$`)
-	slashedForm = regexp.MustCompile(`^([0-9]{1,2})[/.-]([0-9]{1,2})[/.-]([0-9]{4})$`)
+	slashedForm = regexp.MustCompile(`^([0-9]{1,2})([/.-])([0-9]{1,2})([/.-])([0-9]{4})$`)
 	zerosForm   = regexp.MustCompile(`^[+-]?0[0-9]+$`)
 )
 
@@ -113,6 +113,11 @@ func onCalendar(s string) bool {
 	return err == nil && (len(s) < 19 || s[16] != ':' || s[17] <= '5')
 }
 
+// exists tells whether the calendar has the day.
+func exists(year string, month, day int) bool {
+	return onCalendar(fmt.Sprintf("%s-%02d-%02d", year, month, day))
+}
+
 // Column is what was seen of one column.
 type Column struct {
 	// Name as the file has it.
@@ -126,10 +131,12 @@ type Column struct {
 	zeros, big, vast int64
 	// digits and scale are the most digits before and behind the point.
 	digits, scale int
-	// dayFirst and monthFirst count slashed days that can be read in one order only.
-	dayFirst, monthFirst int64
-	low, high            *big.Rat
-	lowDay, highDay      string
+	// dayFirst and monthFirst count slashed days that can be read in one order only, odd those with other separators than the first one
+	// and those that no order makes a day of.
+	dayFirst, monthFirst, odd int64
+	separator                 byte
+	low, high                 *big.Rat
+	lowDay, highDay           string
 	// values are the different values, until there are too many.
 	values map[string]int64
 	// example is a text that is of no other kind.
@@ -137,8 +144,8 @@ type Column struct {
 	// seen are hashes of the values, until one repeats or there are too many.
 	seen map[uint64]struct{}
 	seed maphash.Seed
-	// nested counts JSON objects and lists.
-	nested int64
+	// nested counts JSON objects and lists, strings and bare its strings and its numbers and booleans.
+	nested, strings, bare int64
 	// declared is a type that the file itself says; empty when it says none.
 	declared project.Type
 }
@@ -173,11 +180,16 @@ func (c *Column) Add(f Field) {
 	case isSlashed:
 		m := slashedForm.FindStringSubmatch(f.Text)
 		first, _ := strconv.Atoi(m[1])
-		second, _ := strconv.Atoi(m[2])
+		second, _ := strconv.Atoi(m[3])
+		if c.separator == 0 {
+			c.separator = m[2][0]
+		}
 		switch {
-		case first > 12 && second <= 12:
+		case m[2] != m[4] || m[2][0] != c.separator || !exists(m[5], second, first) && !exists(m[5], first, second):
+			c.odd++
+		case !exists(m[5], first, second):
 			c.dayFirst++
-		case second > 12 && first <= 12:
+		case !exists(m[5], second, first):
 			c.monthFirst++
 		}
 	case isText:
@@ -247,7 +259,7 @@ func (c *Column) present() int64 {
 // Choice is what a column is declared as, and why.
 type Choice struct {
 	Column project.Column
-	// Format is how days are written, when the declaration must say so.
+	// Format is how the days of a text column are written, when its values tell; its model turns them into days.
 	Format string
 	// NullTexts are the null words that the column uses.
 	NullTexts []string
@@ -275,6 +287,9 @@ func (c *Column) Choose() Choice {
 	case c.nested > 0:
 		out.Column.Type = "JSON"
 		doubt("%s nested objects or lists: kept as JSON, to be taken apart in the model", counted(c.nested, "value is", "values are"))
+	case c.strings > 0 && c.bare > 0:
+		out.Column.Type = "JSON"
+		doubt("%s and %s: kept as JSON, to be taken apart in the model", counted(c.strings, "value is text", "values are text"), counted(c.bare, "is a number or boolean", "are numbers or booleans"))
 	case n == 0 && c.Nulls == c.Rows:
 		doubt("it has no value in any row; VARCHAR holds whatever may come")
 	case n == 0:
@@ -324,17 +339,18 @@ func (c *Column) Choose() Choice {
 
 // slashed decides about days like 01/02/2024.
 func (c *Column) slashed(out *Choice, doubt func(string, ...any)) {
+	x := string(c.separator)
 	switch {
+	case c.odd > 0:
+		doubt("%s like days, and some that are none or are written in another way: kept as text", counted(c.kinds[isSlashed], "value looks", "values look"))
 	case c.dayFirst > 0 && c.monthFirst == 0:
-		out.Format = "%d/%m/%Y"
+		out.Format = "%d" + x + "%m" + x + "%Y"
 	case c.monthFirst > 0 && c.dayFirst == 0:
-		out.Format = "%m/%d/%Y"
+		out.Format = "%m" + x + "%d" + x + "%Y"
 	case c.dayFirst > 0:
 		doubt("days in two orders, %d with the day first and %d with the month: kept as text", c.dayFirst, c.monthFirst)
-		return
 	default:
-		doubt("days like 01/02/2024, of which no value tells whether the day or the month comes first: kept as text; declare {type: DATE, format: \"%%d/%%m/%%Y\"} or \"%%m/%%d/%%Y\"")
-		return
+		doubt("days like 01%s02%s2024, of which no value tells whether the day or the month comes first: kept as text; the model can say strptime(x, '%%d%s%%m%s%%Y')::DATE, or with %%m before %%d", x, x, x, x)
 	}
 }
 
