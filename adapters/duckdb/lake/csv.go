@@ -84,11 +84,60 @@ func (b *build) stageCSV(ctx context.Context, s *staged, artifacts []ports.Artif
 		return err
 	}
 	for _, g := range groups {
-		if err := b.conn.Exec(ctx, g.insert(s.relation, paths[g.from:g.to]...)); err != nil {
+		lines := oneLined(paths[g.from:g.to])
+		for i := g.from; i < g.to && !lines; i++ {
+			// A single thread takes a quote that is never closed for the end of a whole file.
+			found, err := broken(ctx, artifacts[i], paths[i], g.texts)
+			if err != nil {
+				return err
+			}
+			problems = append(problems, found...)
+		}
+		if len(problems) > 0 {
+			return first(problems)
+		}
+		if err := b.conn.Exec(ctx, g.insert(s.relation, lines, paths[g.from:g.to]...)); err != nil {
 			return b.explainCSV(ctx, err, g.texts, artifacts[g.from:g.to], paths[g.from:g.to])
 		}
 	}
 	return nil
+}
+
+// oneLined tells whether no record of the files goes over several lines: no line break stands between two quotes. Files that cannot be read
+// are not.
+func oneLined(paths []string) bool {
+	return !slices.ContainsFunc(paths, func(path string) bool {
+		f, err := os.Open(path)
+		if err != nil {
+			return true
+		}
+		defer f.Close()
+		buffer := make([]byte, 1<<18)
+		inside := false
+		for {
+			n, err := f.Read(buffer)
+			for rest := buffer[:n]; len(rest) > 0; {
+				at := bytes.IndexByte(rest, '"')
+				if at < 0 {
+					at = len(rest)
+				}
+				if inside && bytes.ContainsAny(rest[:at], "\r\n") {
+					return true
+				}
+				if at == len(rest) {
+					break
+				}
+				inside = !inside
+				rest = rest[at+1:]
+			}
+			if errors.Is(err, io.EOF) {
+				return false
+			}
+			if err != nil {
+				return true
+			}
+		}
+	})
 }
 
 // readHeader gives the declared columns in the order of the file's first record, or what is wrong with that record.

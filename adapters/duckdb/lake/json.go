@@ -43,7 +43,7 @@ func (b *build) stageJSON(ctx context.Context, s *staged, artifacts []ports.Arti
 	if err := b.holding(ctx, s); err != nil {
 		return err
 	}
-	if err := b.conn.Exec(ctx, t.insert(s.relation, paths...)); err != nil {
+	if err := b.conn.Exec(ctx, t.insert(s.relation, oneLined(paths), paths...)); err != nil {
 		return b.explainJSON(ctx, err, t, source, artifacts, paths)
 	}
 	return nil
@@ -264,6 +264,10 @@ func (j *objects) next() (bool, error) {
 		j.record = append(j.record, '"')
 	}
 	j.record = append(j.record, '\n')
+	if len(j.record) > maxRecord {
+		j.bad(begin, "deliver smaller records", "the record's columns have more than %d bytes together, quotes counted twice", maxRecord)
+		return true, nil
+	}
 	_, err := j.out.Write(j.record)
 	return true, err
 }

@@ -2,6 +2,7 @@ package lake
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 
@@ -9,6 +10,9 @@ import (
 	"leapview/domain/project"
 	"leapview/ports"
 )
+
+// nul is what the engine says of a text with a NUL byte.
+const nul = "leapview: a text has a NUL byte"
 
 // readParquet is the table function over one file. Only what the file holds counts: folders named key=value add nothing.
 func readParquet(path string) string {
@@ -30,6 +34,11 @@ func (b *build) stageParquet(ctx context.Context, s *staged, artifacts []ports.A
 		for _, c := range got {
 			types[i][c.Name] = c.Type
 		}
+		found, err := b.truncated(ctx, a)
+		if err != nil {
+			return unreadable(err, a, a.Path)
+		}
+		problems = append(problems, found...)
 		problems = append(problems, compare(a, source, got)...)
 	}
 	if len(problems) > 0 {
@@ -41,6 +50,9 @@ func (b *build) stageParquet(ctx context.Context, s *staged, artifacts []ports.A
 	for i, a := range artifacts {
 		values := join(source.Columns, ", ", func(c project.Column) string { return converted(engine.Identifier(c.Name), types[i][c.Name], c.Type) })
 		if err := b.conn.Exec(ctx, "INSERT INTO "+engine.Identifier(s.relation)+" SELECT "+values+" FROM "+readParquet(a.Path)); err != nil {
+			if strings.Contains(err.Error(), nul) {
+				return project.Problems{{At: project.Position{File: a.Name}, Message: "the file has a text with a NUL byte, which no table keeps", Fix: "deliver the file without it, or declare the column BLOB"}}
+			}
 			if e := unreadable(err, a, a.Path); !strings.Contains(err.Error(), misfit) {
 				return e
 			}
@@ -51,10 +63,36 @@ func (b *build) stageParquet(ctx context.Context, s *staged, artifacts []ports.A
 	return nil
 }
 
+// truncated are the columns whose values the engine cuts to microseconds without a word: times of day in nanoseconds, and the 96 bits that
+// older writers used for moments.
+func (b *build) truncated(ctx context.Context, a ports.Artifact) (problems project.Problems, err error) {
+	rows, err := b.conn.Rows(ctx, "SELECT name, type FROM parquet_schema("+engine.Literal(a.Path)+") WHERE type = 'INT96' OR logical_type LIKE 'TimeType%' AND logical_type LIKE '%NANOS=NanoSeconds%'")
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, rows.Close()) }()
+	for rows.Next() {
+		var name, kind string
+		if err := rows.Scan(&name, &kind); err != nil {
+			return nil, err
+		}
+		what := "times of day in nanoseconds"
+		if kind == "INT96" {
+			what = "moments in 96 bits (INT96)"
+		}
+		problems = append(problems, project.Problem{At: project.Position{File: a.Name}, Message: fmt.Sprintf("column %q holds %s, which would be cut to microseconds", name, what), Fix: "write the file with microseconds in 64 bits"})
+	}
+	return problems, rows.Err()
+}
+
 // converted is the value of a column as the declared type, which holds every value of the file's type but the finest fractions of
 // nanosecond times: those stop the statement.
 func converted(x string, from, to project.Type) string {
 	v := "CAST(" + x + " AS " + string(to) + ")"
+	if to == "VARCHAR" {
+		// The engine's own file statistics cannot hold a NUL byte.
+		return "CASE WHEN contains(" + x + ", chr(0)) THEN error(" + engine.Literal(nul) + ") ELSE " + v + " END"
+	}
 	if from == nanoseconds && to == "TIMESTAMP" {
 		return "CASE WHEN " + x + " IS NULL THEN NULL WHEN CAST(" + v + " AS " + nanoseconds + ") = " + x + " THEN " + v + " ELSE error(" + engine.Literal(misfit) + ") END"
 	}

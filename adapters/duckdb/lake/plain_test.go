@@ -44,7 +44,7 @@ func TestPlainReadsTheSame(t *testing.T) {
 				continue
 			}
 			plain[kind]++
-			typed, exact := read("INSERT INTO "+engine.Identifier(table)+" "+text.typedQuery(source.Columns, a.Path)), read(text.insert(table, a.Path))
+			typed, exact := read("INSERT INTO "+engine.Identifier(table)+" "+text.typedQuery(source.Columns, a.Path)), read(text.insert(table, true, a.Path))
 			if typed != exact || typed == "stopped" || rows != 2 {
 				t.Errorf("%q as %s: the typed reading gives %s, the exact one %s; %d rows were counted", v, kind, typed, exact, rows)
 			}

@@ -184,13 +184,14 @@ func (t texts) readAs(as func(project.Column) project.Type, parallel bool, paths
 		join(paths, ", ", engine.Literal), t.header, strings.Join(columns, ", "), engine.Literal(t.delimiter), join(t.nulls, ", ", engine.Literal), parallel)
 }
 
-// insert is the statement that adds all of the files' records to the table.
-func (t texts) insert(table string, paths ...string) string {
+// insert is the statement that adds all of the files' records to the table. parallel lets several threads read one file, which the engine
+// does right only when no record goes over several lines: a thread that begins within a quoted field takes it for something else.
+func (t texts) insert(table string, parallel bool, paths ...string) string {
 	values := make([]string, len(t.columns))
 	for i, c := range t.columns {
 		values[i] = typed(fmt.Sprintf("c%d", i), c.Type)
 	}
-	return t.into(table) + " SELECT " + strings.Join(values, ", ") + " FROM " + t.read(true, paths...)
+	return t.into(table) + " SELECT " + strings.Join(values, ", ") + " FROM " + t.read(parallel, paths...)
 }
 
 // typedQuery gives the records of files that are plain, with the columns in this order.

@@ -268,6 +268,37 @@ func TestCSVShapes(t *testing.T) {
 	}
 }
 
+// TestRecordsOverSeveralLines proves that records with line breaks in quotes are read whole wherever they stand in a file that several
+// threads would share.
+func TestRecordsOverSeveralLines(t *testing.T) {
+	b, o := opened(t)
+	var text, objects strings.Builder
+	text.WriteString("a,b\n")
+	// Each record looks like two of other shapes to whoever begins to read within it.
+	field := strings.Repeat("x\n1,\"\"2\"\",3\n", 2000)
+	const n = 1500
+	for i := range n {
+		fmt.Fprintf(&text, "%d,\"%s\"\n", i, field)
+		fmt.Fprintf(&objects, "{\"a\": %d, \"b\": \"%s\"}\n", i, strings.Repeat(`x\n1,\"2\",3\n`, 2000))
+	}
+	for name, content := range map[string]string{"x.csv": text.String(), "x.json": objects.String()} {
+		format := project.CSV
+		if name == "x.json" {
+			format = project.JSON
+		}
+		s := sourceOf(format, "a INTEGER", "b VARCHAR")
+		s.Name = "src_" + string(format)
+		rows, err := b.Stage(t.Context(), s, []ports.Artifact{file(t, o, name, []byte(content))})
+		var sum int64
+		if err == nil {
+			must(t, b.conn.Scan(t.Context(), "SELECT sum(a) FROM "+engine.Identifier(stagedName(s))+" WHERE length(b) = ?", []any{2000 * len("x\n1,\"2\",3\n")}, &sum))
+		}
+		if err != nil || rows != n || sum != n*(n-1)/2 {
+			t.Errorf("%s: %d rows, sum %d: %v", name, rows, sum, err)
+		}
+	}
+}
+
 func TestOneColumnKeepsEmptyLines(t *testing.T) {
 	b, o := opened(t)
 	rows, _, err := stage(t, b, sourceOf(project.CSV, "a INTEGER"), file(t, o, "x.csv", []byte("a\n1\n\n2\n")))
@@ -403,6 +434,11 @@ func TestJSONShapes(t *testing.T) {
 			}
 		})
 	}
+	// One that the engine could not read is named too.
+	wide := append([]byte("{\"b\":\"x\"}\n{\"b\":\""), bytes.Repeat([]byte("x"), maxRecord)...)
+	if _, places, err := stage(t, b, sourceOf(project.JSON, "b VARCHAR"), file(t, o, "x.json", append(wide, "\"}\n"...))); !reflect.DeepEqual(places, []string{"in/x.json:2:1"}) {
+		t.Errorf("a wide record: refused at %q: %v", places, err)
+	}
 	// A record that never ends does not fill the memory.
 	huge := append([]byte(`{"b":"`), bytes.Repeat([]byte("x"), 2*maxObject)...)
 	if _, places, err := stage(t, b, sourceOf(project.JSON, "b VARCHAR"), file(t, o, "x.json", huge)); !reflect.DeepEqual(places, []string{"in/x.json:1:1"}) {
@@ -459,6 +495,17 @@ func TestParquet(t *testing.T) {
 				t.Errorf("refused at %q: %v", places, err)
 			}
 		})
+	}
+	// What the engine would cut or choke on without a word; the files are from another writer.
+	for name, kind := range map[string]string{"int96.parquet": "TIMESTAMP", "time_ns.parquet": "TIME"} {
+		content, err := os.ReadFile(filepath.Join("testdata", name))
+		must(t, err)
+		if _, places, err := stage(t, b, sourceOf(project.Parquet, "v "+kind), file(t, o, "bad.parquet", content)); len(places) != 1 || !strings.Contains(err.Error(), "microseconds") {
+			t.Errorf("%s: refused at %q: %v", name, places, err)
+		}
+	}
+	if _, places, err := stage(t, b, sourceOf(project.Parquet, "v VARCHAR"), parquet("nul.parquet", "SELECT 'x' || chr(0) AS v")); len(places) != 1 || !strings.Contains(err.Error(), "NUL") {
+		t.Errorf("a text with a NUL byte: refused at %q: %v", places, err)
 	}
 	whole := parquet("whole.parquet", "SELECT range AS v FROM range(1000)")
 	content, err := os.ReadFile(whole.Path)
