@@ -25,6 +25,9 @@ var ErrStopping = errors.New("the node is stopping")
 // settleTime bounds the work that must be done after a lake commit even though its requester has left.
 const settleTime = 30 * time.Minute
 
+// lookTime bounds one look at whether an activation was written.
+const lookTime = 30 * time.Second
+
 // Refresher runs refreshes.
 type Refresher struct {
 	control   ports.Control
@@ -101,15 +104,38 @@ func (r *Refresher) Work(ctx context.Context, w serving.Workspace, id refresh.Ru
 	settle, cancel := context.WithTimeout(context.WithoutCancel(ctx), settleTime)
 	defer cancel()
 	failure := refresh.Failure{Kind: fail.KindOf(err).String(), Code: fail.CodeOf(err), Message: err.Error()}
-	now := r.clock.Now()
-	settled := r.control.Update(settle, refresh.Scope{Workspace: w, Run: id}, func(s refresh.State) ([]refresh.Event, error) {
-		return s.Fail(status, failure, now)
-	})
+	settled := r.fail(settle, refresh.Scope{Workspace: w, Run: id}, status, failure)
 	r.log.ErrorContext(ctx, "refresh failed", "workspace", w, "run", id, "code", failure.Code, "error", err)
 	if settled != nil {
 		return serving.Pointer{}, &undecidedError{errors.Join(err, settled)}
 	}
 	return serving.Pointer{}, err
+}
+
+// fail ends the run as it failed. An attempt that only began may have committed all the same, when the commit could not be recorded.
+func (r *Refresher) fail(ctx context.Context, scope refresh.Scope, status refresh.Status, failure refresh.Failure) error {
+	committed, err := r.committed(ctx, scope)
+	if err != nil {
+		return err
+	}
+	return r.record(ctx, scope, func(s refresh.State, now time.Time) ([]refresh.Event, error) {
+		return s.Fail(status, failure, committed, now)
+	})
+}
+
+// committed is the snapshot that carries the mark of the run's newest attempt, when that one only began; 0 when there is none. It is written
+// in the lake alone.
+func (r *Refresher) committed(ctx context.Context, scope refresh.Scope) (serving.Snapshot, error) {
+	s, err := r.control.Load(ctx, scope)
+	if err != nil {
+		return 0, err
+	}
+	b, ok := s.Candidate.(refresh.Begun)
+	if !ok {
+		return 0, nil
+	}
+	at, _, _, err := r.lake.Find(ctx, b.Mark())
+	return at, err
 }
 
 // undecidedError is the error of a run that could not be settled: what became of it is to be looked up, or written down, later.
@@ -122,22 +148,16 @@ func (e *undecidedError) Unwrap() error { return e.error }
 // fails. Whether an attempt that only began has committed is written in the lake alone, under its mark.
 func (r *Refresher) giveBack(ctx context.Context, w serving.Workspace, id refresh.RunID) error {
 	scope := refresh.Scope{Workspace: w, Run: id}
-	s, err := r.control.Load(ctx, scope)
+	at, err := r.committed(ctx, scope)
 	if err != nil {
 		return err
-	}
-	var at serving.Snapshot
-	if b, ok := s.Candidate.(refresh.Begun); ok {
-		if at, _, _, err = r.lake.Find(ctx, b.Mark()); err != nil {
-			return err
-		}
 	}
 	r.log.InfoContext(ctx, "abandoned run settled", "workspace", w, "run", id, "orphan_snapshot", at)
 	return r.record(ctx, scope, func(s refresh.State, now time.Time) ([]refresh.Event, error) { return s.Interrupted(at, now) })
 }
 
 // refresh is steps 1 to 7 of the protocol (ARCHITECTURE.md, The refresh protocol). The order is the design.
-func (r *Refresher) refresh(ctx context.Context, w serving.Workspace, id refresh.RunID, report func(plan.Progress)) (serving.Pointer, error) {
+func (r *Refresher) refresh(ctx context.Context, w serving.Workspace, id refresh.RunID, report func(plan.Progress)) (_ serving.Pointer, err error) {
 	var none serving.Pointer
 	scope := refresh.Scope{Workspace: w, Run: id}
 
@@ -216,6 +236,11 @@ func (r *Refresher) refresh(ctx context.Context, w serving.Workspace, id refresh
 	requested := ctx
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), settleTime)
 	defer cancel()
+	defer func() {
+		if fail.KindOf(err) == fail.Canceled && errors.Is(ctx.Err(), context.DeadlineExceeded) {
+			err = fail.New(fail.Limit, "settle_time", "hashing, judging and preparing what was committed took longer than %s (limit settle_time), and it was given up", settleTime).Because(err)
+		}
+	}()
 	defer context.AfterFunc(requested, func() {
 		if errors.Is(context.Cause(requested), ErrStopping) {
 			cancel()
@@ -268,13 +293,22 @@ func (r *Refresher) refresh(ctx context.Context, w serving.Workspace, id refresh
 
 	// 5. The candidate is judged by queries pinned to it. Beside that the next generation is prepared and warmed, all before the pointer
 	// moves: nothing that can fail stands between 6 and 7.
-	preparing := r.prepareNext(ctx, w, mark.Lineage, rel, at)
+	prepared, stopPreparing := context.WithCancel(ctx)
+	defer stopPreparing()
+	preparing := r.prepareNext(prepared, w, mark.Lineage, rel, at)
 	results, err := r.judge(ctx, candidate, rel, report)
-	next, prepareErr := preparing()
+	var validated refresh.Validated
+	if err == nil {
+		validated, err = durable.Judged(results)
+	}
 	if err != nil {
+		// Nobody needs the generation of a candidate that is refused.
+		stopPreparing()
+	}
+	next, prepareErr := preparing()
+	if err != nil && results == nil {
 		return none, err
 	}
-	validated, err := durable.Judged(results)
 	if err != nil {
 		rejected := r.record(ctx, scope, func(s refresh.State, now time.Time) ([]refresh.Event, error) {
 			return s.RecordRejection(durable, results, err.Error(), now)
@@ -357,6 +391,9 @@ func (r *Refresher) prepareNext(ctx context.Context, w serving.Workspace, lineag
 // activated looks up whether an activation of unknown outcome was written. When even that cannot be known, the process must not go on
 // serving what may no longer be active.
 func (r *Refresher) activated(ctx context.Context, scope refresh.Scope, p serving.Pointer, unknown error) error {
+	// What may have ended is the very context that the activation was written under.
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), lookTime)
+	defer cancel()
 	s, err := r.control.Load(ctx, scope)
 	switch {
 	case err != nil:
@@ -411,6 +448,11 @@ func (r *Refresher) judge(ctx context.Context, scope serving.Scope, rel plan.Rel
 		})
 	}
 	all.Wait()
+	for _, err := range errs {
+		if fail.KindOf(err) == fail.Fatal {
+			return nil, err
+		}
+	}
 	if err := errors.Join(errs...); err != nil {
 		return nil, err
 	}

@@ -103,6 +103,8 @@ func (w *Worker) drain(ctx context.Context) error {
 			return err
 		}
 		worked := false
+		// What cannot be settled in one workspace keeps no other one waiting.
+		var unsettled error
 		for _, name := range workspaces {
 			s, err := w.control.Load(ctx, refresh.Scope{Workspace: name})
 			if err != nil {
@@ -112,7 +114,11 @@ func (w *Worker) drain(ctx context.Context) error {
 				if run.Status == refresh.Running {
 					// This is the only worker, and it works on nothing now.
 					if err := w.refresher.giveBack(ctx, name, run.ID); err != nil {
-						return err
+						if ctx.Err() != nil || fail.KindOf(err) == fail.Fatal {
+							return err
+						}
+						unsettled = errors.Join(unsettled, err)
+						break
 					}
 					worked = true
 					continue
@@ -128,7 +134,7 @@ func (w *Worker) drain(ctx context.Context) error {
 			}
 		}
 		if !worked {
-			return nil
+			return unsettled
 		}
 	}
 }

@@ -18,8 +18,8 @@ type Lake interface {
 	// Find looks the mark up in the catalog and gives the snapshot whose commit carries exactly it, and when it was committed.
 	// found is false when no commit does: since each commit of ours changes something, the attempt then never committed.
 	Find(ctx context.Context, mark refresh.Mark) (at serving.Snapshot, committedAt time.Time, found bool, err error)
-	// Files lists every data file that these physical tables of the workspace need at the snapshot, as paths relative to the
-	// data directory, slash-separated, sorted.
+	// Files lists every data file that these physical tables of the workspace, and the lake's own, need at the snapshot, as paths relative
+	// to the data directory, slash-separated, sorted.
 	Files(ctx context.Context, scope serving.Scope) ([]string, error)
 	// Survey reads what the lake says of itself, to be proved against the control plane at start.
 	Survey(ctx context.Context) (LakeSurvey, error)

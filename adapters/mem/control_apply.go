@@ -107,7 +107,7 @@ func (s *controlState) apply(w serving.Workspace, event refresh.Event) error {
 
 func (s *controlState) deployed(w serving.Workspace, d refresh.Deployment) error {
 	if d.Number != s.deployment(w).Number+1 {
-		return fail.New(fail.Conflict, "deployment_moved", "deployment %d of workspace %q does not follow the newest one", d.Number, w)
+		return fail.New(fail.Conflict, "deployment_out_of_turn", "deployment %d of workspace %q does not follow the newest one", d.Number, w)
 	}
 	if !s.releases[controlRelease{w, d.Release}] {
 		return controlDefect("release " + d.Release.Short() + " was not accepted")

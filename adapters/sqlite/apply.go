@@ -106,7 +106,7 @@ func (w writer) unprotect(ctx context.Context, kind, holder string) error {
 }
 
 func (w writer) deployed(ctx context.Context, d refresh.Deployment) error {
-	refusal := fail.New(fail.Conflict, "deployment_moved", "deployment %d of workspace %q does not follow the newest one", d.Number, w.workspace)
+	refusal := fail.New(fail.Conflict, "deployment_out_of_turn", "deployment %d of workspace %q does not follow the newest one", d.Number, w.workspace)
 	return w.one(ctx, refusal, `INSERT INTO deployments (workspace, number, release, source_root, deployed_at, deployed_by) SELECT ?, ?, ?, ?, ?, ?
 		WHERE ?2 = (SELECT coalesce(max(number), 0) + 1 FROM deployments WHERE workspace = ?1)`,
 		w.workspace, d.Number, d.Release, d.SourceRoot, micros(d.At), d.By)

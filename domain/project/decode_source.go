@@ -39,7 +39,7 @@ func (d *decoder) source(name string, f File) {
 		}
 	}
 	if v, ok := m.get("null_texts"); ok {
-		s.NullTexts = d.nullTexts(v)
+		s.NullTexts = d.nullTexts(v, s.Delimiter)
 	}
 	if v, ok := m.required("columns"); ok {
 		s.Columns = d.columns(v, ParseType)
@@ -81,7 +81,7 @@ func (d *decoder) location(v Node) string {
 	return s
 }
 
-func (d *decoder) nullTexts(v Node) []string {
+func (d *decoder) nullTexts(v Node, delimiter string) []string {
 	var texts []string
 	for _, item := range d.list(v, "null_texts") {
 		text, ok := d.scalarText(item, "a null text")
@@ -89,6 +89,8 @@ func (d *decoder) nullTexts(v Node) []string {
 		case !ok:
 		case len(text) > MaxColumnNameBytes || strings.ContainsFunc(text, unicode.IsControl):
 			d.report(item.At, fmt.Sprintf("%s cannot be a null text", show(text)), fmt.Sprintf("use at most %d bytes without control characters", MaxColumnNameBytes))
+		case text != "" && strings.Contains(text, delimiter) || strings.Contains(text, `"`):
+			d.report(item.At, fmt.Sprintf("null text %s holds the delimiter or a quote, so no bare field can be it", show(text)), "remove it")
 		case slices.Contains(texts, text):
 			d.report(item.At, fmt.Sprintf("null text %q is given twice", text), "remove one")
 		default:

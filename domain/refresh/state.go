@@ -239,8 +239,9 @@ func (s State) Activate(v Validated, tables map[string]string, owner string, bui
 	}, nil
 }
 
-// Fail ends the scope's run. Its newest attempt, when there is one, becomes an orphan. A run that has ended stays as it is.
-func (s State) Fail(status Status, f Failure, now time.Time) ([]Event, error) {
+// Fail ends the scope's run. Its newest attempt, when there is one, becomes an orphan; committed is the snapshot that carries the mark of
+// one that only began, or 0 when the lake has none. A run that has ended stays as it is.
+func (s State) Fail(status Status, f Failure, committed serving.Snapshot, now time.Time) ([]Event, error) {
 	if s.Run == nil {
 		return nil, fail.New(fail.Missing, "unknown_run", "workspace %q has no such run", s.Workspace)
 	}
@@ -249,9 +250,22 @@ func (s State) Fail(status Status, f Failure, now time.Time) ([]Event, error) {
 	}
 	var events []Event
 	if s.Candidate != nil && s.Candidate.Stage() != StageOrphan {
-		events = append(events, CandidateOrphaned{Candidate: Abandon(s.Candidate, f.Message), At: now})
+		c, err := witnessed(s.Candidate, committed)
+		if err != nil {
+			return nil, err
+		}
+		events = append(events, CandidateOrphaned{Candidate: Abandon(c, f.Message), At: now})
 	}
 	return append(events, RunEnded{Run: s.Run.ID, Status: status, Failure: f, At: now}), nil
+}
+
+// witnessed is the candidate with what the lake says of it: an attempt that only began has committed when a snapshot carries its mark.
+func witnessed(c Candidate, committed serving.Snapshot) (Candidate, error) {
+	b, begun := c.(Begun)
+	if !begun || committed == 0 {
+		return c, nil
+	}
+	return b.Proved(b.mark, committed)
 }
 
 // Interrupted settles the scope's run, which nobody works on any more although it is running: its process died, or could not write

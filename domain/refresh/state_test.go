@@ -142,7 +142,7 @@ func (w world) steps(t *testing.T) map[string]world {
 			_, events, err := s.Begin(fmt.Sprint("boot", w.highest), w.deployment.Release, "plan", now)
 			step(fmt.Sprint("begin ", r.ID), events, err)
 		}
-		events, err := s.Fail(Failed, Failure{Message: "why"}, now)
+		events, err := s.Fail(Failed, Failure{Message: "why"}, 0, now)
 		step(fmt.Sprint("fail ", r.ID), events, err)
 		var committed serving.Snapshot
 		if s.Candidate != nil {
@@ -389,23 +389,23 @@ func TestInterrupted(t *testing.T) {
 
 // Proves that failing ends a run once, gives its candidate up, and needs a run.
 func TestFail(t *testing.T) {
-	if _, err := (State{}).Fail(Failed, Failure{}, now); fail.KindOf(err) != fail.Missing {
+	if _, err := (State{}).Fail(Failed, Failure{}, 0, now); fail.KindOf(err) != fail.Missing {
 		t.Errorf("no run: %v", err)
 	}
 	f := Failure{Kind: "invalid", Code: "c", Message: "why"}
 	s := State{Run: &Run{ID: "r", Status: Running}, Candidate: Committed{attempt{goodMark}, 6}}
-	events, err := s.Fail(Canceled, f, now)
+	events, err := s.Fail(Canceled, f, 0, now)
 	if err != nil || len(events) != 2 || events[0].(CandidateOrphaned).Candidate.Reason() != "why" || events[1].(RunEnded) != (RunEnded{Run: "r", Status: Canceled, Failure: f, At: now}) {
 		t.Errorf("got %+v, %v", events, err)
 	}
 	for _, c := range []Candidate{nil, Orphan{attempt{goodMark}, 6, "before"}} {
 		s.Candidate = c
-		if events, err := s.Fail(Failed, f, now); err != nil || len(events) != 1 {
+		if events, err := s.Fail(Failed, f, 0, now); err != nil || len(events) != 1 {
 			t.Errorf("candidate %+v: %+v, %v", c, events, err)
 		}
 	}
 	s.Run.Status = Succeeded
-	if events, err := s.Fail(Failed, f, now); err != nil || len(events) != 0 {
+	if events, err := s.Fail(Failed, f, 0, now); err != nil || len(events) != 0 {
 		t.Errorf("ended: %+v, %v", events, err)
 	}
 }

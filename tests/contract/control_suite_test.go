@@ -418,7 +418,7 @@ func controlLiveRuns(t *testing.T, c controlPlane) {
 	controlRefused(t, err, fail.Busy, "too_many_runs")
 	d.begin(ids[3], "boot1")
 	d.update(refresh.Scope{Run: ids[0]}, func(s refresh.State) ([]refresh.Event, error) {
-		return s.Fail(refresh.Canceled, refresh.Failure{Kind: "canceled", Code: "canceled", Message: "ann did"}, controlNow)
+		return s.Fail(refresh.Canceled, refresh.Failure{Kind: "canceled", Code: "canceled", Message: "ann did"}, 0, controlNow)
 	})
 	var live []refresh.RunID
 	for _, r := range d.load("").Live {
@@ -463,7 +463,7 @@ func controlFenced(t *testing.T, c controlPlane) {
 	// Giving the old attempt up is allowed, and takes its protection along.
 	controlSame(t, "protections", c.protections(t), []string{"flights attempt 0", "flights candidate 5"})
 	d.update(refresh.Scope{Run: "run1"}, func(s refresh.State) ([]refresh.Event, error) {
-		return s.Fail(refresh.Failed, refresh.Failure{Kind: "fenced", Code: "fenced", Message: "overtaken"}, controlNow)
+		return s.Fail(refresh.Failed, refresh.Failure{Kind: "fenced", Code: "fenced", Message: "overtaken"}, 0, controlNow)
 	})
 	controlSame(t, "protections without the old one", c.protections(t), []string{"flights attempt 0"})
 	s := d.load("run1")
@@ -543,7 +543,7 @@ func controlRejected(t *testing.T, c controlPlane) {
 		return s.RecordRejection(durable, results, "a check failed", controlNow)
 	})
 	d.update(refresh.Scope{Run: "run1"}, func(s refresh.State) ([]refresh.Event, error) {
-		return s.Fail(refresh.Failed, refresh.Failure{Kind: "invalid", Code: "checks_failed", Message: "a check failed"}, controlNow)
+		return s.Fail(refresh.Failed, refresh.Failure{Kind: "invalid", Code: "checks_failed", Message: "a check failed"}, 0, controlNow)
 	})
 	c = c.reopen(t)
 	d = controlDriver{t, c, "flights"}

@@ -216,8 +216,34 @@ func TestFatalEndsTheWorker(t *testing.T) {
 	}
 }
 
-// TestDeathAfterEachStep proves that a process which dies after any step of a refresh leaves the old answers, and that the next start
-// settles the run and works it to its end.
+// TestUnrecordedCommitIsNoSecret proves that a commit which the control plane would not record belongs, all the same, to the orphan that it
+// becomes: whoever cleans up must find it.
+func TestUnrecordedCommitIsNoSecret(t *testing.T) {
+	n, w, f := faultyNode(t)
+	refused := false
+	f.set(func(events []refresh.Event) error {
+		if holds[refresh.CandidateCommitted](events) && !refused {
+			refused = true
+			return fail.New(fail.Busy, "planted", "try later")
+		}
+		return nil
+	}, nil)
+	_, id, err := n.TryRefresh(t)
+	if fail.CodeOf(err) != "planted" {
+		t.Fatalf("the refresh ended with %v", err)
+	}
+	s, err := w.control.Load(context.Background(), refresh.Scope{Workspace: nodetest.Workspace, Run: id})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if o, ok := s.Candidate.(refresh.Orphan); !ok || o.Snapshot() <= s.Pointer.Snapshot {
+		t.Errorf("the candidate is %#v, over snapshot %d", s.Candidate, s.Pointer.Snapshot)
+	}
+	answers(t, n, "after it", first)
+}
+
+// TestDeathAfterEachStep proves, on the twins, that a process which dies after any step of a refresh leaves the old answers or serves the new
+// ones, and that the next start settles the run and works it to its end.
 func TestDeathAfterEachStep(t *testing.T) {
 	died := errors.New("the process died")
 	for name, step := range map[string]func([]refresh.Event) bool{
@@ -226,6 +252,7 @@ func TestDeathAfterEachStep(t *testing.T) {
 		"commit":   holds[refresh.CandidateCommitted],
 		"sync":     holds[refresh.CandidateSynced],
 		"validate": holds[refresh.CandidateValidated],
+		"activate": holds[refresh.Activated],
 	} {
 		for _, written := range []bool{false, true} {
 			t.Run(fmt.Sprintf("%s, written %t", name, written), func(t *testing.T) {
@@ -254,6 +281,11 @@ func TestDeathAfterEachStep(t *testing.T) {
 				n.Close(t)
 				f.set(nil, nil)
 				n = nodetest.Open(t, nodetest.Config(t, w.dir), w.faulted(f))
+				if name == "activate" && written {
+					// The pointer moved; only the process that moved it did not live to serve it.
+					answers(t, n, "after the restart", second)
+					return
+				}
 				answers(t, n, "after the restart", first)
 				work(t, n)
 				for deadline := time.Now().Add(10 * time.Second); n.Ask(t, "region", nil) != second; time.Sleep(5 * time.Millisecond) {

@@ -106,8 +106,14 @@ func (l *Lake) create(ctx context.Context, c *engine.Conn, schema string, tables
 	for _, t := range tables {
 		name := tableOf(schema, t.name)
 		some, exists := files[t.name]
-		if exists && l.whole(some) {
-			continue
+		if exists {
+			whole, err := l.whole(some)
+			if err != nil {
+				return err
+			}
+			if whole {
+				continue
+			}
 		}
 		if exists {
 			if err := c.Exec(ctx, "DROP TABLE "+name); err != nil {
@@ -131,12 +137,18 @@ func (l *Lake) create(ctx context.Context, c *engine.Conn, schema string, tables
 	return nil
 }
 
-// whole tells whether every one of the files is there with its size.
-func (l *Lake) whole(files []dataFile) bool {
-	return !slices.ContainsFunc(files, func(f dataFile) bool {
+// whole tells whether every one of the files is there with its size. A file that cannot be looked at is not lost.
+func (l *Lake) whole(files []dataFile) (bool, error) {
+	for _, f := range files {
 		info, err := os.Stat(filepath.Join(l.dataDir, filepath.FromSlash(f.path)))
-		return err != nil || info.Size() != f.size
-	})
+		switch {
+		case errors.Is(err, os.ErrNotExist), err == nil && info.Size() != f.size:
+			return false, nil
+		case err != nil:
+			return false, fail.New(fail.Unavailable, "data_file_unseen", "the data file %s cannot be looked at", f.path).Because(err).WithFix("check the disk, and that this process may read it")
+		}
+	}
+	return true, nil
 }
 
 // columnsOf are what the tables of the schema have.
@@ -235,7 +247,12 @@ func (l *Lake) Files(ctx context.Context, scope serving.Scope) (files []string, 
 				files = append(files, f.path)
 			}
 		}
-		return nil
+		// Each commit of ours writes the marks too.
+		ours, err := l.catalog.files(ctx, c, own, int64(scope.Snapshot))
+		for _, f := range ours[marksTable.name] {
+			files = append(files, f.path)
+		}
+		return err
 	})
 	slices.Sort(files)
 	return files, err

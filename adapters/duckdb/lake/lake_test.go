@@ -287,10 +287,11 @@ func TestFilesAreExactlyTheDataOfTheSnapshot(t *testing.T) {
 	first := serving.Scope{Workspace: "sales", Snapshot: find(t, l, markOf(1)), Tables: map[string]string{"m": m.Table}}
 	files, err := l.Files(t.Context(), first)
 	must(t, err)
-	// Dropping its only file must make the snapshot unreadable: nothing else is needed, and it is.
-	if len(files) != 1 || !strings.HasPrefix(files[0], "sales/"+m.Table+"/") {
+	// Dropping its only file must make the snapshot unreadable: nothing else is needed but the marks, and it is.
+	if len(files) != 2 || !strings.HasPrefix(files[0], own+"/marks/") || !strings.HasPrefix(files[1], "sales/"+m.Table+"/") {
 		t.Fatalf("files: %v", files)
 	}
+	files = files[1:]
 	must(t, commit(t, l, o, "2,y\n", markOf(2), m))
 	must(t, os.Remove(filepath.Join(o.DataDir, filepath.FromSlash(files[0]))))
 	c, err := e.Conn(t.Context())

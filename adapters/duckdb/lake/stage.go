@@ -63,7 +63,7 @@ func (b *build) holding(ctx context.Context, s *staged) error {
 	return b.conn.Exec(ctx, "CREATE TEMP TABLE "+engine.Identifier(s.relation)+" ("+columns+")")
 }
 
-// hold turns a view into a table, so that its files are read once however often the source is.
+// hold turns a view into a table, so that its files are read once for all of its models.
 func (b *build) hold(ctx context.Context, s staged) (staged, error) {
 	from := s.relation
 	s.relation, s.view = "held "+s.source.Name, false

@@ -88,7 +88,7 @@ var cases = map[string]replaced{
 	"source_location_unclean":  source("location: data//./a.csv\nformat: csv\n" + columns),
 	"source_delimiter_long":    source("location: a.csv\nformat: csv\ndelimiter: \"||\"\n" + columns),
 	"source_delimiter_parquet": source("location: a.parquet\nformat: parquet\ndelimiter: \";\"\nnull_texts: [NA]\n" + columns),
-	"source_null_texts":        source("location: a.csv\nformat: csv\nnull_texts: [NA, 0, NA]\n" + columns),
+	"source_null_texts":        source("location: a.csv\nformat: csv\nnull_texts: [NA, 0, NA, \"a,b\", \"\\\"\"]\n" + columns),
 	"source_no_columns":        source("location: a.csv\nformat: csv\ncolumns: {}\n"),
 	"source_columns_list":      source("location: a.csv\nformat: csv\ncolumns:\n  - id\n"),
 	"source_columns_twice":     source("location: a.csv\nformat: csv\ncolumns:\n  id: BIGINT\n  Id: BIGINT\n"),
