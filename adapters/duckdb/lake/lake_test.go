@@ -372,7 +372,7 @@ func TestLostHeadIsMadeAnew(t *testing.T) {
 		t.Fatalf("found %t, %v", found, err)
 	}
 	sound, err := l.Files(t.Context(), serving.Scope{Workspace: "sales", Snapshot: at, Tables: map[string]string{"m": model.Table}})
-	if err != nil || len(sound) != 1 {
+	if err != nil || len(sound) != 2 {
 		t.Fatalf("the new snapshot needs %v, %v", sound, err)
 	}
 }
