@@ -8,8 +8,10 @@ type Clock interface {
 	Now() time.Time
 }
 
-// Identity makes random ids.
+// Identity makes random ids and secrets.
 type Identity interface {
 	// NewID gives a fresh id: 26 lower-case letters and digits, at least 120 bits of them random.
 	NewID() string
+	// NewSecret gives 256 random bits that nobody can guess.
+	NewSecret() [32]byte
 }

@@ -1,6 +1,7 @@
 package mem
 
 import (
+	"crypto/sha256"
 	"fmt"
 	"sync"
 	"sync/atomic"
@@ -32,10 +33,13 @@ func (c *Clock) Set(now time.Time) {
 	c.since = now.Sub(clockStart) - time.Millisecond
 }
 
-// Identity makes ids by counting, so that a failing test can be run again with the same ids.
+// Identity makes ids and secrets by counting, so that a failing test can be run again with the same ids.
 type Identity struct {
 	n atomic.Int64
 }
 
 // NewID gives the next id. It has the length and the letters of a random one.
 func (i *Identity) NewID() string { return fmt.Sprintf("id%024d", i.n.Add(1)) }
+
+// NewSecret gives the digest of the next id, which looks random and can be told in advance.
+func (i *Identity) NewSecret() [32]byte { return sha256.Sum256([]byte(i.NewID())) }

@@ -10,6 +10,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"leapview/domain/access"
+	"leapview/domain/audit"
 	"leapview/domain/fail"
 	"leapview/domain/project"
 	"leapview/domain/refresh"
@@ -17,7 +19,7 @@ import (
 	"leapview/ports"
 )
 
-// Control is the twin of the control plane: ports.Control and ports.Registry over Go values. A transaction works on a copy of
+// Control is the twin of the control plane: ports.Control, ports.Registry and ports.Keys over Go values. A transaction works on a copy of
 // everything and swaps it in at its commit, so half of one is never seen.
 type Control struct {
 	// FailCommit, when it is not nil, is asked at each commit, after everything else went well. Its error becomes the commit's,
@@ -31,6 +33,7 @@ type Control struct {
 var (
 	_ ports.Control  = (*Control)(nil)
 	_ ports.Registry = (*Control)(nil)
+	_ ports.Keys     = (*Control)(nil)
 )
 
 // controlDisk is what outlives a handle.
@@ -55,7 +58,9 @@ type controlState struct {
 	tables      map[controlTable]string
 	protections map[controlHold]serving.Snapshot
 	leases      map[controlLease]bool
-	audit       []refresh.AuditRow
+	audit       []audit.Row
+	// keys in the order in which they were created.
+	keys []access.Key
 }
 
 type controlRelease struct {
@@ -110,7 +115,7 @@ func (c *Control) Close() error {
 }
 
 // Audit is every audit row so far, oldest first.
-func (c *Control) Audit() []refresh.AuditRow { return slices.Clone(c.disk.now().audit) }
+func (c *Control) Audit() []audit.Row { return slices.Clone(c.disk.now().audit) }
 
 // Protections are the protections that hold now, sorted by workspace, kind and snapshot.
 func (c *Control) Protections() []Protection {
@@ -149,8 +154,7 @@ func (c *Control) Update(ctx context.Context, scope refresh.Scope, decide func(r
 			if err != nil {
 				return false, err
 			}
-			row.At = stored(row.At)
-			s.audit = append(s.audit, row)
+			s.tell(row)
 		}
 		return true, nil
 	})
@@ -289,13 +293,13 @@ func (d *controlDisk) now() *controlState {
 func (s *controlState) clone() *controlState {
 	return &controlState{lake: s.lake, fences: maps.Clone(s.fences), releases: maps.Clone(s.releases), deployments: maps.Clone(s.deployments),
 		runs: slices.Clone(s.runs), attempts: maps.Clone(s.attempts), pointers: maps.Clone(s.pointers), tables: maps.Clone(s.tables),
-		protections: maps.Clone(s.protections), leases: maps.Clone(s.leases), audit: slices.Clip(s.audit)}
+		protections: maps.Clone(s.protections), leases: maps.Clone(s.leases), audit: slices.Clip(s.audit), keys: slices.Clone(s.keys)}
 }
 
 // load is the state that the scope asks for; nothing in it is shared with what is stored.
 func (s *controlState) load(scope refresh.Scope) (refresh.State, error) {
 	w := scope.Workspace
-	out := refresh.State{Workspace: w, Lineage: s.lake.Lineage, HighestFence: s.highest()}
+	out := refresh.State{Workspace: w, RequestID: scope.RequestID, Lineage: s.lake.Lineage, HighestFence: s.highest()}
 	if _, out.Exists = s.fences[w]; !out.Exists {
 		return out, nil
 	}
@@ -370,6 +374,12 @@ func (s *controlState) newest(run refresh.RunID) refresh.Row {
 		}
 	}
 	return newest
+}
+
+// tell adds an audit row.
+func (s *controlState) tell(row audit.Row) {
+	row.At = stored(row.At)
+	s.audit = append(s.audit, row)
 }
 
 // run finds a run of the workspace; nil when there is none.

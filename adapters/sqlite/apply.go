@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strconv"
 
+	"leapview/domain/audit"
 	"leapview/domain/fail"
 	"leapview/domain/refresh"
 	"leapview/domain/serving"
@@ -64,14 +65,10 @@ func apply(ctx context.Context, tx *sql.Tx, state refresh.State, event refresh.E
 	return fail.New(fail.Internal, "unknown_event", "the control plane does not know the event %s (%T)", event.EventName(), event)
 }
 
-// audit writes the row that tells the event.
-func audit(ctx context.Context, tx *sql.Tx, state refresh.State, event refresh.Event) error {
-	row, err := refresh.Audit(state, event)
-	if err != nil {
-		return err
-	}
-	_, err = tx.ExecContext(ctx, `INSERT INTO audit_events (at, principal, action, target, outcome, detail) VALUES (?, ?, ?, ?, ?, ?)`,
-		micros(row.At), row.Principal, row.Action, row.Target, row.Outcome, row.Detail)
+// tell writes an audit row.
+func tell(ctx context.Context, tx *sql.Tx, row audit.Row) error {
+	_, err := tx.ExecContext(ctx, `INSERT INTO audit_events (at, principal, action, target, outcome, detail, request) VALUES (?, ?, ?, ?, ?, ?, nullif(?, ''))`,
+		micros(row.At), row.Principal, row.Action, row.Target, row.Outcome, row.Detail, row.Request)
 	return err
 }
 

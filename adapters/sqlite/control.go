@@ -31,7 +31,11 @@ func (s *Store) Update(ctx context.Context, scope refresh.Scope, decide func(ref
 		if err := apply(ctx, tx, state, e); err != nil {
 			return s.classify(ctx, "write "+e.EventName(), err)
 		}
-		if err := audit(ctx, tx, state, e); err != nil {
+		row, err := refresh.Audit(state, e)
+		if err != nil {
+			return err
+		}
+		if err := tell(ctx, tx, row); err != nil {
 			return s.classify(ctx, "write the audit of "+e.EventName(), err)
 		}
 	}
@@ -51,15 +55,9 @@ func (s *Store) Load(ctx context.Context, scope refresh.Scope) (refresh.State, e
 // Workspaces implements ports.Control.
 func (s *Store) Workspaces(ctx context.Context) ([]serving.Workspace, error) {
 	var names []serving.Workspace
-	err := s.view(ctx, func(tx *sql.Tx) error {
-		return each(ctx, tx, func(scan scanner) error {
-			var w serving.Workspace
-			if err := scan(&w); err != nil {
-				return err
-			}
-			names = append(names, w)
-			return nil
-		}, `SELECT name FROM workspaces ORDER BY name`)
+	err := s.view(ctx, func(tx *sql.Tx) (err error) {
+		names, err = loadWorkspaces(ctx, tx)
+		return err
 	})
 	return names, err
 }

@@ -36,9 +36,23 @@ func each(ctx context.Context, tx *sql.Tx, row func(scanner) error, query string
 	return rows.Err()
 }
 
+// loadWorkspaces lists the workspaces, sorted.
+func loadWorkspaces(ctx context.Context, tx *sql.Tx) ([]serving.Workspace, error) {
+	var names []serving.Workspace
+	err := each(ctx, tx, func(scan scanner) error {
+		var w serving.Workspace
+		if err := scan(&w); err != nil {
+			return err
+		}
+		names = append(names, w)
+		return nil
+	}, `SELECT name FROM workspaces ORDER BY name`)
+	return names, err
+}
+
 // load reads the state that the scope asks for, within one transaction.
 func load(ctx context.Context, tx *sql.Tx, scope refresh.Scope) (refresh.State, error) {
-	s := refresh.State{Workspace: scope.Workspace}
+	s := refresh.State{Workspace: scope.Workspace, RequestID: scope.RequestID}
 	err := tx.QueryRowContext(ctx, `SELECT coalesce((SELECT lineage FROM lake), ''), coalesce((SELECT max(fence) FROM workspaces), 0)`).
 		Scan(&s.Lineage, &s.HighestFence)
 	if err != nil {

@@ -35,7 +35,7 @@ type Options struct {
 	steps fs.FS
 }
 
-// Store is the open control plane. It implements ports.Control and ports.Registry.
+// Store is the open control plane. It implements ports.Control, ports.Registry and ports.Keys.
 type Store struct {
 	path   string
 	write  *sql.DB
@@ -46,6 +46,7 @@ type Store struct {
 var (
 	_ ports.Control  = (*Store)(nil)
 	_ ports.Registry = (*Store)(nil)
+	_ ports.Keys     = (*Store)(nil)
 )
 
 // Open opens the control plane, and creates it when there is none. An older schema is upgraded after a copy of the file was

@@ -243,7 +243,7 @@ func TestSettings(t *testing.T) {
 	if n := s.write.Stats().MaxOpenConnections; n != 1 {
 		t.Errorf("%d connections write", n)
 	}
-	for _, statement := range []string{`INSERT INTO principals VALUES ('eve', 0, NULL)`, `CREATE TABLE t (x)`, `PRAGMA query_only = 0; DELETE FROM principals`} {
+	for _, statement := range []string{`INSERT INTO lake VALUES (1, 'eve', 0)`, `CREATE TABLE t (x)`, `PRAGMA query_only = 0; DELETE FROM lake`} {
 		_, err := s.read.Exec(statement)
 		var lite sqlite3.Error
 		if !errors.As(err, &lite) || lite.Code != sqlite3.ErrReadonly {
@@ -311,8 +311,9 @@ func TestSchemaIsStrict(t *testing.T) {
 		"audit that is edited": `UPDATE audit_events SET principal = 'eve'`,
 		"audit that is erased": `DELETE FROM audit_events`,
 		"audit without detail": `INSERT INTO audit_events (at, principal, action, target, outcome, detail) VALUES (0, 'b', 'a', 't', 'ok', '[]')`,
-		"a key in the clear":   `INSERT INTO keys VALUES ('secret', 'local', 'l', 0, NULL, NULL)`,
-		"a key of nobody":      `INSERT INTO keys VALUES ('` + good + `', 'nobody', 'l', 0, NULL, NULL)`,
+		"a key in the clear":   `INSERT INTO keys VALUES (1, 'abcdefgh', 'secret', 'viewer', NULL, 'l', 0, 'bob', NULL, NULL)`,
+		"a key without a role": `INSERT INTO keys VALUES (1, 'abcdefgh', '` + good + `', 'god', NULL, 'l', 0, 'bob', NULL, NULL)`,
+		"a key for nowhere":    `INSERT INTO keys VALUES (1, 'abcdefgh', '` + good + `', 'viewer', 'nowhere', 'l', 0, 'bob', NULL, NULL)`,
 	} {
 		var lite sqlite3.Error
 		if _, err := s.write.Exec(statement); !errors.As(err, &lite) || lite.Code != sqlite3.ErrConstraint {

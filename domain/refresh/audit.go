@@ -3,32 +3,18 @@ package refresh
 import (
 	"encoding/json"
 	"fmt"
-	"time"
 
+	"leapview/domain/audit"
 	"leapview/domain/fail"
 )
 
 // system is the principal of what the node does by itself.
 const system = "system"
 
-// AuditRow tells one event to whoever asks later who did what, and when.
-type AuditRow struct {
-	At        time.Time
-	Principal string
-	// Action is the event's name.
-	Action string
-	// Target is a path that begins with the workspace.
-	Target string
-	// Outcome is ok, or the status of a run that ended otherwise.
-	Outcome string
-	// Detail is a JSON object. It holds no secret and nothing that grows with the data.
-	Detail string
-}
-
 // Audit is the row that is written together with e, an event that was decided over s. An event it does not know is refused, so
 // that nothing can happen untold.
-func Audit(s State, e Event) (AuditRow, error) {
-	row := AuditRow{Principal: system, Action: e.EventName(), Target: string(s.Workspace), Outcome: "ok"}
+func Audit(s State, e Event) (audit.Row, error) {
+	row := telling{audit.Row{Principal: system, Action: e.EventName(), Target: string(s.Workspace), Outcome: "ok", Request: s.RequestID}}
 	if s.Run != nil {
 		row.by(s.Run.RequestedBy)
 	}
@@ -105,30 +91,33 @@ func Audit(s State, e Event) (AuditRow, error) {
 			detail["failure"] = e.Failure
 		}
 	default:
-		return AuditRow{}, fail.New(fail.Internal, "unknown_event", "the audit does not know the event %s (%T)", e.EventName(), e)
+		return audit.Row{}, fail.New(fail.Internal, "unknown_event", "the audit does not know the event %s (%T)", e.EventName(), e)
 	}
 	text, err := json.Marshal(detail)
 	if err != nil {
-		return AuditRow{}, fmt.Errorf("audit %s: %w", row.Action, err)
+		return audit.Row{}, fmt.Errorf("audit %s: %w", row.Action, err)
 	}
 	row.Detail = string(text)
-	return row, nil
+	return row.Row, nil
 }
 
+// telling is an audit row that is being made.
+type telling struct{ audit.Row }
+
 // by names the principal, unless it is not known.
-func (r *AuditRow) by(principal string) {
+func (r *telling) by(principal string) {
 	if principal != "" {
 		r.Principal = principal
 	}
 }
 
 // below appends what is meant within the workspace.
-func (r *AuditRow) below(collection string, id any) {
+func (r *telling) below(collection string, id any) {
 	r.Target = fmt.Sprintf("%s/%s/%v", r.Target, collection, id)
 }
 
 // attempt names the attempt as the target.
-func (r *AuditRow) attempt(c Candidate, detail map[string]any) {
+func (r *telling) attempt(c Candidate, detail map[string]any) {
 	m := c.Mark()
 	r.below("runs", m.Run)
 	detail["attempt"], detail["fence"] = m.Attempt, m.Fence

@@ -15,7 +15,7 @@ type strangeEvent struct{}
 
 func (strangeEvent) EventName() string { return "strange" }
 
-// TestAudit proves that every event tells who did what to what and when, with a JSON object as its detail, and that an event
+// TestAudit proves that every event tells who did what to what and when, through which request, with a JSON object as its detail, and that an event
 // the audit does not know is refused.
 func TestAudit(t *testing.T) {
 	now := time.Date(2025, 3, 1, 10, 0, 0, 0, time.UTC)
@@ -25,7 +25,7 @@ func TestAudit(t *testing.T) {
 	c := Committed{b.attempt, 9}
 	d := Durable{c, nil}
 	v := Validated{d, nil}
-	state := State{Workspace: "flights", Run: &Run{ID: "run1", RequestedBy: "ann"}}
+	state := State{Workspace: "flights", RequestID: "req1", Run: &Run{ID: "run1", RequestedBy: "ann"}}
 	cases := []struct {
 		event                      Event
 		principal, target, outcome string
@@ -52,7 +52,7 @@ func TestAudit(t *testing.T) {
 		if err != nil {
 			t.Fatalf("%s: %v", tc.event.EventName(), err)
 		}
-		if row.At != now || row.Action != tc.event.EventName() || row.Principal != tc.principal || row.Target != tc.target || row.Outcome != tc.outcome {
+		if row.At != now || row.Action != tc.event.EventName() || row.Principal != tc.principal || row.Target != tc.target || row.Outcome != tc.outcome || row.Request != "req1" {
 			t.Errorf("%s: got %+v", tc.event.EventName(), row)
 		}
 		if !strings.Contains(row.Detail, tc.detail) || !json.Valid([]byte(row.Detail)) {
@@ -60,7 +60,7 @@ func TestAudit(t *testing.T) {
 		}
 	}
 	row, err := Audit(State{Workspace: "flights"}, GenerationRetired{1, "boot", now})
-	if err != nil || row.Principal != "system" {
+	if err != nil || row.Principal != "system" || row.Request != "" {
 		t.Errorf("without a run: %+v, %v", row, err)
 	}
 	if _, err := Audit(state, strangeEvent{}); fail.CodeOf(err) != "unknown_event" {

@@ -77,12 +77,16 @@ type Scope struct {
 	Run RunID
 	// IdempotencyKey adds the run that was requested with this key.
 	IdempotencyKey string
+	// RequestID is of the request that asks, for the audit rows of the decision; empty when the node acts by itself.
+	RequestID string
 }
 
 // State is a workspace's durable state as a decision sees it. A workspace nobody created has the zero value but for Workspace,
-// Lineage and HighestFence.
+// RequestID, Lineage and HighestFence.
 type State struct {
 	Workspace serving.Workspace
+	// RequestID is the scope's.
+	RequestID string
 	Exists    bool
 	Lineage   string
 	// HighestFence is the highest fence issued on this node; Fence is this workspace's newest.

@@ -49,6 +49,16 @@ func clockSuite(t *testing.T, clock ports.Clock, identity ports.Identity) {
 			seen[id] = true
 		}
 	})
+	t.Run("secrets are never given twice", func(t *testing.T) {
+		seen := map[[32]byte]bool{}
+		for range 1000 {
+			s := identity.NewSecret()
+			if seen[s] || s == ([32]byte{}) {
+				t.Fatalf("secret %x is empty, or was given before", s)
+			}
+			seen[s] = true
+		}
+	})
 }
 
 // Proves that the twin's clock goes on from where it is set, also backwards, and tells equal runs equal times.

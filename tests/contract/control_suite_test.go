@@ -22,9 +22,10 @@ import (
 type controlPlane struct {
 	ports.Control
 	ports.Registry
+	ports.Keys
 	// reopen closes this handle and opens what it stored, as the next process does.
 	reopen func(t *testing.T) controlPlane
-	// audit gives "principal action target outcome" a row, oldest first.
+	// audit gives "principal action target outcome" a row, oldest first, and the request's id when there is one.
 	audit func(t *testing.T) []string
 	// protections gives "workspace kind snapshot" each, sorted; 0 is an attempt's yet unknown snapshot.
 	protections func(t *testing.T) []string
@@ -65,6 +66,7 @@ func controlSuite(t *testing.T, open func(t *testing.T) controlPlane) {
 		{"a failing commit writes nothing", controlCommitFails},
 		{"an ended context", controlCanceled},
 		{"concurrent updates all land", controlConcurrent},
+		{"the audit names the request", controlRequestID},
 		{"nothing given out is shared", controlNotShared},
 		{"a closed handle is refused", controlClosed},
 	})
@@ -762,6 +764,17 @@ func controlConcurrent(t *testing.T, c controlPlane) {
 	// Each saw the one before it: a lost update would leave a smaller number.
 	controlSame(t, "deployments", d.load("").Deployment.Number, int64(1+writers))
 	controlSame(t, "audit rows", len(c.audit(t)), 3+writers)
+}
+
+func controlRequestID(t *testing.T, c controlPlane) {
+	d := controlFlights(t, c).ready()
+	d.update(refresh.Scope{RequestID: "req7"}, func(s refresh.State) ([]refresh.Event, error) {
+		controlSame(t, "the state's request", s.RequestID, "req7")
+		_, events, err := s.Request("run1", "", controlNow, "ann")
+		return events, err
+	})
+	rows := c.audit(t)
+	controlSame(t, "the audit", rows[len(rows)-1], "ann run_requested flights/runs/run1 ok req7")
 }
 
 func controlLineage(t *testing.T, c controlPlane) {

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"leapview/adapters/mem"
@@ -18,6 +19,12 @@ func TestControlMem(t *testing.T) { controlSuite(t, openMemControl) }
 
 // Proves the contract of ports.Control for the real control plane.
 func TestControlSQLite(t *testing.T) { controlSuite(t, openSQLiteControl) }
+
+// Proves the contract of ports.Keys for the twin.
+func TestKeysMem(t *testing.T) { keysSuite(t, openMemControl) }
+
+// Proves the contract of ports.Keys for the real control plane.
+func TestKeysSQLite(t *testing.T) { keysSuite(t, openSQLiteControl) }
 
 // Proves the contract of ports.Registry for the twin.
 func TestRegistryMem(t *testing.T) { registrySuite(t, openMemControl) }
@@ -33,7 +40,7 @@ func openSQLiteControl(t *testing.T) controlPlane {
 
 func memControl(c *mem.Control) controlPlane {
 	return controlPlane{
-		Control: c, Registry: c,
+		Control: c, Registry: c, Keys: c,
 		reopen: func(t *testing.T) controlPlane {
 			if err := c.Close(); err != nil {
 				t.Fatal(err)
@@ -43,7 +50,7 @@ func memControl(c *mem.Control) controlPlane {
 		audit: func(*testing.T) []string {
 			var rows []string
 			for _, r := range c.Audit() {
-				rows = append(rows, fmt.Sprintf("%s %s %s %s", r.Principal, r.Action, r.Target, r.Outcome))
+				rows = append(rows, strings.TrimSpace(fmt.Sprintf("%s %s %s %s %s", r.Principal, r.Action, r.Target, r.Outcome, r.Request)))
 			}
 			return rows
 		},
@@ -72,7 +79,7 @@ func sqliteControl(t *testing.T, path string) controlPlane {
 		}
 	})
 	return controlPlane{
-		Control: s, Registry: s,
+		Control: s, Registry: s, Keys: s,
 		reopen: func(t *testing.T) controlPlane {
 			if err := s.Close(); err != nil {
 				t.Fatal(err)
@@ -80,7 +87,7 @@ func sqliteControl(t *testing.T, path string) controlPlane {
 			return sqliteControl(t, path)
 		},
 		audit: func(t *testing.T) []string {
-			return besideSQLite(t, path, `SELECT principal || ' ' || action || ' ' || target || ' ' || outcome FROM audit_events ORDER BY id`)
+			return besideSQLite(t, path, `SELECT principal || ' ' || action || ' ' || target || ' ' || outcome || coalesce(' ' || request, '') FROM audit_events ORDER BY id`)
 		},
 		protections: func(t *testing.T) []string {
 			return besideSQLite(t, path, `SELECT workspace || ' ' || kind || ' ' || coalesce(snapshot, 0) FROM protections ORDER BY workspace, kind, snapshot`)
