@@ -4,6 +4,7 @@ import (
 	"context"
 	"log/slog"
 
+	"leapview/domain/access"
 	"leapview/domain/fail"
 	"leapview/domain/project"
 	"leapview/domain/refresh"
@@ -38,7 +39,7 @@ type Deployed struct {
 // Deploy compiles the bundle, keeps it, and makes it the release that the workspace's refreshes compile against. sourceRoot is the
 // absolute directory of the sources. A bundle with problems changes nothing. The active snapshot and its endpoints stay until a
 // refresh activates another.
-func (d *Deployer) Deploy(ctx context.Context, bundle []byte, sourceRoot, by string) (Deployed, error) {
+func (d *Deployer) Deploy(ctx context.Context, bundle []byte, sourceRoot string, by access.Caller) (Deployed, error) {
 	select {
 	case d.turn <- struct{}{}:
 		defer func() { <-d.turn }()
@@ -59,8 +60,8 @@ func (d *Deployer) Deploy(ctx context.Context, bundle []byte, sourceRoot, by str
 	}
 	out := Deployed{Workspace: w, Models: len(rel.Models), Endpoints: len(rel.Endpoints)}
 	now := d.clock.Now()
-	err = d.control.Update(ctx, refresh.Scope{Workspace: w}, func(s refresh.State) ([]refresh.Event, error) {
-		deployment, events, err := s.Deploy(id, int64(len(bundle)), sourceRoot, now, by)
+	err = d.control.Update(ctx, refresh.Scope{Workspace: w, RequestID: by.Request}, func(s refresh.State) ([]refresh.Event, error) {
+		deployment, events, err := s.Deploy(id, int64(len(bundle)), sourceRoot, now, by.Principal)
 		out.Deployment = deployment
 		return events, err
 	})

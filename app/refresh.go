@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"leapview/domain/access"
 	"leapview/domain/fail"
 	"leapview/domain/plan"
 	"leapview/domain/refresh"
@@ -52,13 +53,13 @@ func NewRefresher(control ports.Control, watermark ports.Watermark, sources port
 }
 
 // Request records a run. The same idempotency key gives the run that was requested with it before.
-func (r *Refresher) Request(ctx context.Context, w serving.Workspace, key, by string) (refresh.Run, error) {
+func (r *Refresher) Request(ctx context.Context, w serving.Workspace, key string, by access.Caller) (refresh.Run, error) {
 	var run refresh.Run
 	id, now := refresh.RunID(r.identity.NewID()), r.clock.Now()
-	err := r.control.Update(ctx, refresh.Scope{Workspace: w, IdempotencyKey: key}, func(s refresh.State) ([]refresh.Event, error) {
+	err := r.control.Update(ctx, refresh.Scope{Workspace: w, IdempotencyKey: key, RequestID: by.Request}, func(s refresh.State) ([]refresh.Event, error) {
 		var events []refresh.Event
 		var err error
-		run, events, err = s.Request(id, key, now, by)
+		run, events, err = s.Request(id, key, now, by.Principal)
 		return events, err
 	})
 	return run, err

@@ -3,6 +3,7 @@ package app
 import (
 	"context"
 	"errors"
+	"slices"
 	"sync"
 
 	"leapview/domain/fail"
@@ -47,12 +48,13 @@ func (t *Status) Workspace(ctx context.Context, w serving.Workspace) (WorkspaceS
 	return out, nil
 }
 
-// All is every workspace's status, sorted by name.
-func (t *Status) All(ctx context.Context) ([]WorkspaceStatus, error) {
+// All is the status of every workspace that sees lets through, sorted by name.
+func (t *Status) All(ctx context.Context, sees func(serving.Workspace) bool) ([]WorkspaceStatus, error) {
 	names, err := t.control.Workspaces(ctx)
 	if err != nil {
 		return nil, err
 	}
+	names = slices.DeleteFunc(names, func(w serving.Workspace) bool { return !sees(w) })
 	list := make([]WorkspaceStatus, len(names))
 	for i, w := range names {
 		if list[i], err = t.Workspace(ctx, w); err != nil {

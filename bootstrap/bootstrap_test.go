@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"net/netip"
 	"os"
 	"path/filepath"
 	"strings"
@@ -18,6 +19,7 @@ import (
 
 	"leapview/adapters/cli"
 	"leapview/app"
+	"leapview/domain/access"
 	"leapview/domain/fail"
 	"leapview/ports"
 )
@@ -85,6 +87,81 @@ func TestStartAndStop(t *testing.T) {
 	}
 }
 
+// TestListeningTakesAKey proves that a node refuses to be reached from other machines until a key was made, saying how to make one, and
+// that from then on only who shows one is answered, on loopback too.
+func TestListeningTakesAKey(t *testing.T) {
+	c := small(t)
+	o := cli.NodeOptions{DataDir: c.DataDir, Extensions: c.Extensions, Memory: c.MemoryBytes, TempSpace: c.TempBytes, Threads: c.Threads}
+	host := NewHost()
+	others := []string{"0.0.0.0:0", ":0", "[::]:0", "192.0.2.1:0"}
+	for _, o.Listen = range others {
+		err := host.Serve(t.Context(), o, io.Discard, func(string) { t.Error("it serves") })
+		if fail.KindOf(err) != fail.Denied || fail.CodeOf(err) != "no_keys" || !strings.Contains(fail.FixOf(err), "leapview key create") {
+			t.Errorf("%s: %v", o.Listen, err)
+		}
+	}
+	n, closers, err := Compose(t.Context(), c, Real(), slog.New(slog.DiscardHandler))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, secret, err := n.Keyring.Create(t.Context(), access.Local.Caller(""), access.Spec{Grant: access.Grant{Role: access.Viewer}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, n.Config.Listen = range others {
+		if err := n.listenable(); err != nil {
+			t.Errorf("with a key, %s: %v", n.Config.Listen, err)
+		}
+	}
+	if err := closers.Close(); err != nil {
+		t.Fatal(err)
+	}
+
+	o.Listen = c.Listen
+	ctx, stop := context.WithCancel(t.Context())
+	ready, ended := make(chan string, 1), make(chan error, 1)
+	go func() { ended <- host.Serve(ctx, o, io.Discard, func(addr string) { ready <- addr }) }()
+	var addr string
+	select {
+	case addr = <-ready:
+	case err := <-ended:
+		t.Fatal(err)
+	}
+	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
+	for _, shown := range []bool{false, true} {
+		req, err := http.NewRequestWithContext(t.Context(), "GET", "http://"+addr+"/v1/workspaces", nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		want := 401
+		if shown {
+			want = 200
+			req.Header.Set("Authorization", "Bearer "+secret.Reveal())
+		}
+		resp, err := client.Do(req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_ = resp.Body.Close()
+		if resp.StatusCode != want {
+			t.Errorf("with the key shown (%v): %d, want %d", shown, resp.StatusCode, want)
+		}
+	}
+	stop()
+	if err := <-ended; err != nil {
+		t.Error(err)
+	}
+}
+
+// TestReachable proves that a node which listens on every address says one that this machine reaches.
+func TestReachable(t *testing.T) {
+	for given, want := range map[string]string{"127.0.0.1:80": "127.0.0.1:80", "0.0.0.0:80": "127.0.0.1:80", "[::]:80": "127.0.0.1:80", "[::1]:80": "[::1]:80"} {
+		if got := reachable(net.TCPAddrFromAddrPort(netip.MustParseAddrPort(given))); got != want {
+			t.Errorf("%s is reached at %s", given, got)
+		}
+	}
+}
+
 // TestFailedStartReleases proves that when a later part cannot be opened, the parts before it are released: the next start finds the
 // lock free.
 func TestFailedStartReleases(t *testing.T) {
@@ -129,13 +206,18 @@ func TestClosers(t *testing.T) {
 
 // TestConfig proves that wrong settings are refused all at once, by name, and that missing ones are derived.
 func TestConfig(t *testing.T) {
-	_, err := Config{Listen: "0.0.0.0:80", MemoryBytes: 1, TempBytes: 1, Threads: -1}.complete()
+	_, err := Config{Listen: "data.example.org:80", Hosts: []string{"https://x", "x:80/", "ok.example.org", "192.0.2.1", "::1"}, MemoryBytes: 1, TempBytes: 1, Threads: -1}.complete()
 	if fail.KindOf(err) != fail.Invalid {
 		t.Fatalf("got %v", err)
 	}
-	for _, want := range []string{"data-dir", "extensions", "0.0.0.0:80", "memory", "temp-space", "threads"} {
+	for _, want := range []string{"data-dir", "extensions", "data.example.org", "https://x", "x:80/", "memory", "temp-space", "threads"} {
 		if !strings.Contains(err.Error(), want) {
 			t.Errorf("the error does not name %s: %v", want, err)
+		}
+	}
+	for _, right := range []string{"ok.example.org", "192.0.2.1", "::1"} {
+		if strings.Contains(err.Error(), right) {
+			t.Errorf("the error names %s: %v", right, err)
 		}
 	}
 	c, err := Config{DataDir: filepath.Join(t.TempDir(), "not", "there", "yet"), Extensions: "x"}.complete()

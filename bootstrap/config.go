@@ -8,9 +8,11 @@ package bootstrap
 import (
 	"fmt"
 	"net"
+	"net/netip"
 	"os"
 	"path/filepath"
 	"runtime"
+	"strings"
 	"time"
 
 	"leapview/adapters/system"
@@ -24,8 +26,10 @@ type Config struct {
 	DataDir string
 	// Extensions is the directory of the signed engine extensions.
 	Extensions string
-	// Listen is the loopback address that HTTP is served on.
+	// Listen is the address that HTTP is served on. Any other than a loopback one takes a key, see Node.listenable.
 	Listen string
+	// Hosts are the names that the node answers for beside the loopback names and its own address.
+	Hosts []string
 	// MemoryBytes bounds the engine; half of the process's memory when 0.
 	MemoryBytes int64
 	// TempBytes bounds the engine's spill files; half of the free disk when 0.
@@ -76,8 +80,13 @@ func (c Config) complete() (Config, error) {
 	}
 	if host, _, err := net.SplitHostPort(c.Listen); err != nil {
 		bad("listen: %q is not HOST:PORT", c.Listen)
-	} else if ip := net.ParseIP(host); host != "localhost" && (ip == nil || !ip.IsLoopback()) {
-		bad("listen: %q is not a loopback address, and this version serves no other", c.Listen)
+	} else if _, err := netip.ParseAddr(host); host != "" && host != "localhost" && err != nil {
+		bad("listen: %q is neither an IP address nor localhost; names that the node is reached by are given with --host", host)
+	}
+	for _, h := range c.Hosts {
+		if h == "" || len(h) > 253 || strings.Trim(strings.ToLower(h), "abcdefghijklmnopqrstuvwxyz0123456789-.:_") != "" || strings.Contains(h, "://") {
+			bad("host: %q is not a host name or an address, without scheme and port", h)
+		}
 	}
 	if c.MemoryBytes == 0 {
 		all, err := system.Memory(os.DirFS("/"))

@@ -21,6 +21,7 @@ type Node struct {
 	Refresher  *app.Refresher
 	Worker     *app.Worker
 	Status     *app.Status
+	Keyring    *app.Keyring
 	Readiness  *app.Readiness
 	Recoverer  *app.Recoverer
 	Author     *app.Author
@@ -47,7 +48,10 @@ func graph(ctx context.Context, c Config, parts Parts, closers *Closers, log *sl
 			func(f Files) (ports.Sources, ports.Bundles, ports.Watermark) {
 				return f.Sources, f.Bundles, f.Watermark
 			},
-			func(c Control) (ports.Control, ports.Registry) { return c.Control, c.Registry },
+			func(c Control) (ports.Control, ports.Registry, ports.Keys) { return c.Control, c.Registry, c.Keys },
+			func(keys ports.Keys, clock ports.Clock, id ports.Identity, log *slog.Logger) (*app.Keyring, error) {
+				return app.OpenKeyring(ctx, keys, clock, id, log)
+			},
 			func(s Store) (ports.Lake, ports.DataFiles, ports.Compiler, ports.Reader, ports.Checker, ports.Examiner, app.Health) {
 				return s.Lake, s.Files, s.Compiler, s.Reader, s.Checker, s.Examiner, s.Health
 			},
@@ -55,9 +59,9 @@ func graph(ctx context.Context, c Config, parts Parts, closers *Closers, log *sl
 			app.NewReadiness, app.NewAsker, app.NewAuthor,
 			func(c Config) *app.Slots { return app.NewSlots(c.QuerySlots, c.QueryQueue) },
 			func(c Config) app.AskLimits { return c.Ask },
-			func(c Config, a *app.Asker, d *app.Deployer, r *app.Refresher, w *app.Worker, s *app.Status, ready *app.Readiness, rec *app.Recoverer,
+			func(c Config, a *app.Asker, d *app.Deployer, r *app.Refresher, w *app.Worker, s *app.Status, keyring *app.Keyring, ready *app.Readiness, rec *app.Recoverer,
 				h app.Health, log *slog.Logger, g *app.Generations, author *app.Author, f Files) *Node {
-				return &Node{c, a, d, r, w, s, ready, rec, author, h, log, g, f.Listen}
+				return &Node{c, a, d, r, w, s, keyring, ready, rec, author, h, log, g, f.Listen}
 			},
 		),
 	)

@@ -6,8 +6,10 @@ import (
 	"io"
 	"log/slog"
 	"net"
+	"net/netip"
 	"os"
 	"path/filepath"
+	"strconv"
 	"time"
 
 	"go.uber.org/fx"
@@ -34,7 +36,7 @@ const stopTime = 20 * time.Second
 const healthInterval = 250 * time.Millisecond
 
 func config(o cli.NodeOptions) Config {
-	return Config{DataDir: o.DataDir, Extensions: o.Extensions, Listen: o.Listen, MemoryBytes: o.Memory, TempBytes: o.TempSpace, Threads: o.Threads,
+	return Config{DataDir: o.DataDir, Extensions: o.Extensions, Listen: o.Listen, Hosts: o.Hosts, MemoryBytes: o.Memory, TempBytes: o.TempSpace, Threads: o.Threads,
 		LogJSON: o.LogJSON, LogDebug: o.Verbose}
 }
 
@@ -61,7 +63,7 @@ func (h *Host) Open(ctx context.Context, o cli.NodeOptions, stderr io.Writer, us
 		if err := n.Recoverer.Prove(ctx); err != nil {
 			return err
 		}
-		return use(ctx, cli.Node{Deployer: n.Deployer, Refresher: n.Refresher, Worker: n.Worker, Status: n.Status, Author: n.Author})
+		return use(ctx, cli.Node{Deployer: n.Deployer, Refresher: n.Refresher, Worker: n.Worker, Status: n.Status, Author: n.Author, Keyring: n.Keyring})
 	}()
 	return errors.Join(err, closers.Close())
 }
@@ -137,6 +139,9 @@ func (h *Host) Serve(ctx context.Context, o cli.NodeOptions, stderr io.Writer, r
 
 // serve owns three goroutines: the HTTP server, the worker, and recovery before it. It returns when all have ended.
 func (n *Node) serve(ctx context.Context, ready func(addr string)) error {
+	if err := n.listenable(); err != nil {
+		return err
+	}
 	public, err := net.Listen("tcp", n.Config.Listen)
 	if err != nil {
 		return fail.New(fail.Unavailable, "cannot_listen", "cannot listen on %s", n.Config.Listen).Because(err).WithFix("choose another address with --listen")
@@ -145,7 +150,7 @@ func (n *Node) serve(ctx context.Context, ready func(addr string)) error {
 	if err != nil {
 		return errors.Join(err, public.Close())
 	}
-	server := http.New(n.Asker, n.Deployer, n.Refresher, n.Worker, n.Status, n.Readiness, http.Options{Listen: public.Addr().String(), MaxBody: n.Config.MaxBody, Version: cli.Version}, n.Log)
+	server := http.New(n.Asker, n.Deployer, n.Refresher, n.Worker, n.Status, n.Keyring, n.Readiness, http.Options{Hosts: n.Config.Hosts, MaxBody: n.Config.MaxBody, Version: cli.Version}, n.Log)
 
 	n.Log.InfoContext(ctx, "listening", "address", public.Addr().String())
 	serving, stopServing := context.WithCancel(context.WithoutCancel(ctx))
@@ -161,7 +166,7 @@ func (n *Node) serve(ctx context.Context, ready func(addr string)) error {
 		})
 		l.Append(fx.Hook{
 			OnStart: func(context.Context) error {
-				go func() { worked <- n.work(working, func() { ready(public.Addr().String()) }) }()
+				go func() { worked <- n.work(working, func() { ready(reachable(public.Addr())) }) }()
 				return nil
 			},
 			OnStop: func(context.Context) error {
@@ -213,6 +218,31 @@ func (n *Node) serve(ctx context.Context, ready func(addr string)) error {
 		return errors.Join(fatal, stopErr)
 	}
 	return stopErr
+}
+
+// listenable refuses to be reached from other machines while nobody needs a key.
+func (n *Node) listenable() error {
+	host, _, err := net.SplitHostPort(n.Config.Listen)
+	if err != nil {
+		return err
+	}
+	if at, err := netip.ParseAddr(host); host == "localhost" || err == nil && at.Unmap().IsLoopback() {
+		return nil
+	}
+	if !n.Keyring.Required() {
+		return fail.New(fail.Denied, "no_keys", "%s can be reached from other machines, and there is no key yet: whoever reached it could do everything", n.Config.Listen).
+			WithFix("make a key first: leapview key create --role operator; or listen on 127.0.0.1")
+	}
+	n.Log.Warn("keys and answers travel unencrypted: put a proxy that speaks TLS before this address", "address", n.Config.Listen)
+	return nil
+}
+
+// reachable is an address that this machine reaches the listener at: one that listens on every address is reached on loopback too.
+func reachable(listener net.Addr) string {
+	if at, err := netip.ParseAddrPort(listener.String()); err == nil && at.Addr().IsUnspecified() {
+		return net.JoinHostPort("127.0.0.1", strconv.Itoa(int(at.Port())))
+	}
+	return listener.String()
 }
 
 // work proves the stores, publishes what is active, says that the node is ready, and then works runs until ctx ends. Stores that do

@@ -34,6 +34,7 @@ type Files struct {
 type Control struct {
 	Control  ports.Control
 	Registry ports.Registry
+	Keys     ports.Keys
 }
 
 // Store is the side of the node that keeps and reads the lake.
@@ -101,7 +102,7 @@ func openControl(ctx context.Context, c Config, closers *Closers) (Control, erro
 		return Control{}, err
 	}
 	closers.Add("control plane", s.Close)
-	return Control{s, s}, nil
+	return Control{s, s, s}, nil
 }
 
 func openStore(ctx context.Context, c Config, boot app.Boot, identity ports.Identity, control Control, closers *Closers) (Store, error) {

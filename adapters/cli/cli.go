@@ -34,14 +34,16 @@ type Node struct {
 	Worker    *app.Worker
 	Status    *app.Status
 	Author    *app.Author
+	Keyring   *app.Keyring
 }
 
 // NodeOptions are the settings of a node that the command line gives.
 type NodeOptions struct {
 	// DataDir and Extensions are directories.
 	DataDir, Extensions string
-	// Listen is the host and port to serve on.
+	// Listen is the host and port to serve on, Hosts are the names that it is reached by.
 	Listen string
+	Hosts  []string
 	// Memory and TempSpace are in bytes, Threads a count; 0 derives them from the machine.
 	Memory, TempSpace int64
 	Threads           int
@@ -144,7 +146,7 @@ leapview help exit-codes`,
 	flags.BoolVar(&p.json, "json", false, "print results, errors and logs as JSON, and no progress")
 	flags.BoolVarP(&p.options.Verbose, "verbose", "v", false, "log more")
 	fillFromEnvironment(flags, "data-dir", "extensions", "json", "verbose")
-	root.AddCommand(p.deployCommand(), p.refreshCommand(), p.serveCommand(), p.queryCommand(), p.statusCommand(), p.versionCommand(), p.initCommand(), p.devCommand(), p.validateCommand(), p.testCommand(), exitCodesTopic())
+	root.AddCommand(p.deployCommand(), p.refreshCommand(), p.serveCommand(), p.queryCommand(), p.statusCommand(), p.keyCommand(), p.versionCommand(), p.initCommand(), p.devCommand(), p.validateCommand(), p.testCommand(), exitCodesTopic())
 	return root
 }
 
@@ -157,11 +159,11 @@ func unknownCommand(cmd *cobra.Command, args []string) error {
 	for _, c := range cmd.Commands() {
 		names = append(names, c.Name())
 	}
-	fix := "leapview --help lists the commands"
+	fix := cmd.CommandPath() + " --help lists the commands"
 	if near := project.Suggest(args[0], names); near != "" {
 		fix = near
 	}
-	return fail.New(fail.Invalid, "usage", "there is no command %q", args[0]).WithFix("%s", fix)
+	return fail.New(fail.Invalid, "usage", "there is no command %q", strings.TrimPrefix(cmd.CommandPath()+" "+args[0], "leapview ")).WithFix("%s", fix)
 }
 
 // run makes a command's action out of a method. Errors before it are the command line's.

@@ -14,6 +14,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"reflect"
 	"regexp"
 	"strings"
 	"testing"
@@ -124,12 +125,17 @@ func twins(t *testing.T) Node {
 	log := slog.New(slog.DiscardHandler)
 	releases := app.NewReleases(mem.Bundles{Disk: disk}, mem.Documents{}, mem.Compiler{}, store)
 	refresher := app.NewRefresher(control, mem.Watermark{Disk: disk}, sources, store, mem.DataFiles{Disk: disk}, store, releases, gens, clock, &mem.Identity{}, "boot", log)
+	keyring, err := app.OpenKeyring(t.Context(), control, clock, &mem.Identity{}, log)
+	if err != nil {
+		t.Fatal(err)
+	}
 	return Node{
 		Deployer:  app.NewDeployer(control, mem.Bundles{Disk: disk}, releases, clock, log),
 		Refresher: refresher,
 		Worker:    app.NewWorker(control, refresher, gens, clock, "boot", log),
 		Status:    app.NewStatus(control, gens),
 		Author:    app.NewAuthor(releases, control, &mem.Identity{}, sources, store, store, mem.Examiner{Content: sources.Content}),
+		Keyring:   keyring,
 	}
 }
 
@@ -222,6 +228,14 @@ func TestWithoutNode(t *testing.T) {
 	s.run("", "status", "flights", "--json")
 	s.run("", "status", "other")
 	s.run("", "query", "flights", "all")
+	s.run("", "key", "list")
+	s.run("", "key", "create", "--role", "viewer", "--workspace", "flihgts")
+	s.run("", "key", "create", "--role", "viewer", "--workspace", "flights", "--label", "dashboards", "--expires", "90d")
+	s.run("", "key", "create", "--role", "operator", "--json")
+	s.run("", "key", "revoke", "00000005")
+	s.run("", "key", "revoke", "00000009")
+	s.run("", "key", "list")
+	s.run("", "key", "list", "--json")
 	h.model = "/*---\n{\"checks\": [{\"row_count\": {\"max\": 1}}, {\"unique\": \"carrier\"}]}\n---*/\n" + goodModel
 	s.run("", "deploy", "x", "--source-root", "/data")
 	s.run("", "refresh", "flights")
@@ -233,7 +247,7 @@ func TestWithoutNode(t *testing.T) {
 // What a command line cannot be is told with what it could be, in one place and with exit code 2; help is complete.
 func TestUsage(t *testing.T) {
 	s := &transcript{t: t, host: &testHost{}}
-	for _, line := range []string{"", "help deploy", "help refresh", "help serve", "help query", "help status", "help init", "help dev", "help validate", "help test", "help exit-codes", "version", "version --json",
+	for _, line := range []string{"", "help deploy", "help refresh", "help serve", "help query", "help status", "help init", "help dev", "help validate", "help test", "help key", "help key create", "help exit-codes", "key", "key remove", "key create", "key create --role boss", "key create --role viewer --expires soon", "key revoke", "key revoke lvk_x", "version", "version --json",
 		"refesh", "xyzzy", "--data-dir x refesh", "refresh", "refresh a b", "deploy --sourceroot x", "deploy --memory 4XB", "query flights", "query flights all --bundle f",
 		"query flights all --param x", "query flights all --param x=1 --param x=2", "query flights A/../B", "query flights --bundle no-such-file",
 		"query flights --bundle f --param a=1", "serve x --json"} {
@@ -307,6 +321,10 @@ func TestWithNode(t *testing.T) {
 		{"name":"b","endpoint":"all","columns":[{"name":"n","type":"INTEGER"}],"rows":[],"meta":{"rows":0,"truncated":false,"truncation_reason":null,"warnings":[]}}]}`, 200)
 	node.on("POST /v1/workspaces/flights/endpoints/busy", `{"code":"queue_full","kind":"busy","detail":"2 queries run","fix":"try again in a moment"}`, 503)
 	node.on("POST /v1/workspaces/flights/endpoints/strange", `<html>`, 502)
+	const viewer = `"id":"k3v9x2mq","principal":"key:k3v9x2mq","role":"viewer","workspace":"flights","label":"dashboards","created_at":"2026-03-01T10:00:00Z","created_by":"local","expires_at":"2026-05-30T10:00:00Z"`
+	node.on("POST /v1/keys", `{"key":"lvk_k3v9x2mq_x",`+viewer+`}`, 201)
+	node.on("GET /v1/keys", `{"keys":[{`+viewer+`,"used_at":"2026-03-02T10:00:00Z"},{"id":"aaaaaaaa","role":"operator","created_at":"2026-03-01T10:00:00Z","revoked_at":"2026-03-03T10:00:00Z"}]}`, 200)
+	node.on("DELETE /v1/keys/k3v9x2mq", `{`+viewer+`,"revoked_at":"2026-03-03T10:00:00Z"}`, 200)
 	h := startNode(t, node)
 	s := &transcript{t: t, host: h}
 	s.run("", "deploy", "x", "--source-root", "/data dir")
@@ -321,6 +339,10 @@ func TestWithNode(t *testing.T) {
 	s.run("", "query", "flights", "busy")
 	s.run("", "query", "flights", "busy", "--json")
 	s.run("", "query", "flights", "strange")
+	s.run("", "key", "create", "--role", "viewer", "--workspace", "flights", "--label", "dashboards", "--expires", "90d")
+	s.run("", "key", "create", "--role", "viewer", "--json")
+	s.run("", "key", "list")
+	s.run("", "key", "revoke", "k3v9x2mq")
 	fmt.Fprintf(&s.text, "What the node was asked:\n%s\n", strings.Join(node.asked, "\n"))
 	s.golden("with_node.golden")
 }
@@ -398,15 +420,16 @@ func TestSettings(t *testing.T) {
 		code := Run(t.Context(), append([]string{"serve"}, args...), h, nil, io.Discard, &stderr)
 		return h.options, code, stderr.String()
 	}
-	if got, _, _ := run(); got != (NodeOptions{DataDir: ".leapview", Extensions: ".extensions", Listen: "127.0.0.1:8080"}) {
+	if got, _, _ := run(); !reflect.DeepEqual(got, NodeOptions{DataDir: ".leapview", Extensions: ".extensions", Listen: "127.0.0.1:8080"}) {
 		t.Errorf("defaults: %+v", got)
 	}
 	t.Setenv("LEAPVIEW_DATA_DIR", "from-env")
 	t.Setenv("LEAPVIEW_LISTEN", "127.0.0.1:1")
 	t.Setenv("LEAPVIEW_MEMORY", "2GiB")
 	t.Setenv("LEAPVIEW_JSON", "true")
+	t.Setenv("LEAPVIEW_HOST", "a,b.example")
 	got, _, _ := run("--listen", "127.0.0.1:2", "--threads", "3", "--temp-space", "1500MB", "-v")
-	if got != (NodeOptions{DataDir: "from-env", Extensions: ".extensions", Listen: "127.0.0.1:2", Memory: 2 << 30, TempSpace: 1.5e9, Threads: 3, LogJSON: true, Verbose: true}) {
+	if !reflect.DeepEqual(got, NodeOptions{DataDir: "from-env", Extensions: ".extensions", Listen: "127.0.0.1:2", Hosts: []string{"a", "b.example"}, Memory: 2 << 30, TempSpace: 1.5e9, Threads: 3, LogJSON: true, Verbose: true}) {
 		t.Errorf("flags over environment: %+v", got)
 	}
 	t.Setenv("LEAPVIEW_JSON", "")
@@ -454,6 +477,17 @@ func TestServe(t *testing.T) {
 	h := &testHost{serve: func(context.Context, func(string)) error { return fail.New(fail.Fatal, "engine", "gone") }}
 	if code := Run(t.Context(), []string{"serve"}, h, nil, io.Discard, io.Discard); code != 70 {
 		t.Errorf("a fatal engine exits with %d", code)
+	}
+}
+
+// When the node answers only who shows a key, the curl line shows where the key goes.
+func TestServeThatNeedsAKey(t *testing.T) {
+	node := &answers{}
+	node.on("GET /v1/workspaces", `{"code":"key_required","kind":"denied"}`, 401)
+	server := httptest.NewServer(node)
+	defer server.Close()
+	if got, want := exampleArguments(t.Context(), server.URL), "-H 'Authorization: Bearer KEY' "+server.URL+"/v1/workspaces"; got != want {
+		t.Errorf("got %q, want %q", got, want)
 	}
 }
 

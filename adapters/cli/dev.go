@@ -112,7 +112,7 @@ func (p *program) redo(ctx context.Context, dir, skip, addr string) error {
 			}
 			p.hint("answers are new, after %s", time.Since(began).Round(10*time.Millisecond))
 			// The same addresses are not printed again.
-			if now := addresses(ctx, w, "http://"+addr); now != told {
+			if now := p.addresses(ctx, w, "http://"+addr); now != told {
 				told = now
 				_ = p.print("%s", now)
 			}
@@ -141,14 +141,18 @@ func (p *program) carry(ctx context.Context, dir string) (serving.Workspace, err
 	return done.Workspace, p.refreshOnNode(ctx, c, done.Workspace, "", false)
 }
 
-// addresses says where the endpoints are.
-func addresses(ctx context.Context, w serving.Workspace, base string) string {
-	c := newClient(base, nil)
+// addresses says where the endpoints are, and when a key is needed where it goes. The socket is asked, which needs none.
+func (p *program) addresses(ctx context.Context, w serving.Workspace, base string) string {
+	c, running, err := p.node(ctx)
+	if err != nil || !running {
+		return ""
+	}
 	defer c.close()
 	var list endpointsDoc
 	if c.ask(ctx, http.MethodGet, workspacePath(w, "/endpoints"), nil, nil, &list) != nil {
 		return ""
 	}
+	key := keyArgument(ctx, base)
 	var b strings.Builder
 	for _, e := range list.Endpoints {
 		var required []string
@@ -161,7 +165,7 @@ func addresses(ctx context.Context, w serving.Workspace, base string) string {
 		if len(required) > 0 {
 			address += "?" + strings.Join(required, "&")
 		}
-		fmt.Fprintf(&b, "curl '%s'\n", address)
+		fmt.Fprintf(&b, "curl %s'%s'\n", key, address)
 	}
 	return b.String()
 }

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"leapview/app"
+	"leapview/domain/access"
 	"leapview/domain/plan"
 	"leapview/domain/project"
 	"leapview/domain/refresh"
@@ -151,6 +152,41 @@ type resultDoc struct {
 	Truncated        bool     `json:"truncated"`
 	TruncationReason string   `json:"truncation_reason"`
 	Warnings         []string `json:"warnings"`
+}
+
+// keyRequestDoc asks for a key.
+type keyRequestDoc struct {
+	Role      string `json:"role"`
+	Workspace string `json:"workspace,omitempty"`
+	Label     string `json:"label,omitempty"`
+	Expires   string `json:"expires,omitempty"`
+}
+
+type keyDoc struct {
+	ID        access.KeyID       `json:"id"`
+	Principal string             `json:"principal"`
+	Role      access.Role        `json:"role"`
+	Workspace *serving.Workspace `json:"workspace"`
+	Label     string             `json:"label"`
+	CreatedAt time.Time          `json:"created_at"`
+	CreatedBy string             `json:"created_by"`
+	ExpiresAt *time.Time         `json:"expires_at"`
+	RevokedAt *time.Time         `json:"revoked_at"`
+	UsedAt    *time.Time         `json:"used_at"`
+}
+
+type createdKeyDoc struct {
+	Key string `json:"key"`
+	keyDoc
+}
+
+type keysDoc struct {
+	Keys []keyDoc `json:"keys"`
+}
+
+func keyOf(k app.KeyUse) keyDoc {
+	return keyDoc{k.ID, k.Principal().Name, k.Grant.Role, unlessZero(k.Grant.Workspace), k.Label, k.CreatedAt.UTC(), k.CreatedBy,
+		unlessZero(k.ExpiresAt.UTC()), unlessZero(k.RevokedAt.UTC()), unlessZero(k.UsedAt)}
 }
 
 func deploymentOf(d refresh.Deployment) deploymentDoc {

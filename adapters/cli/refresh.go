@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"leapview/domain/access"
 	"leapview/domain/fail"
 	"leapview/domain/plan"
 	"leapview/domain/refresh"
@@ -111,7 +112,7 @@ func (p *program) refreshOnNode(ctx context.Context, c *client, w serving.Worksp
 
 // refreshHere works the run in this process.
 func (p *program) refreshHere(ctx context.Context, n Node, w serving.Workspace, key string, noWait bool) error {
-	run, err := n.Refresher.Request(ctx, w, key, localRequester)
+	run, err := n.Refresher.Request(ctx, w, key, access.Local.Caller(""))
 	if err != nil {
 		return err
 	}

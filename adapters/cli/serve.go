@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"leapview/domain/fail"
 	"leapview/domain/serving"
 )
 
@@ -21,12 +22,14 @@ func (p *program) serveCommand() *cobra.Command {
 		Long: `Proves what the data directory holds, serves every workspace's active snapshot over HTTP, and works refreshes one after another.
 It prints READY and its address once it answers, and stops on SIGINT or SIGTERM.`,
 		Example: `  leapview serve
-  leapview serve --listen 127.0.0.1:0 --memory 4GiB`,
+  leapview serve --listen 127.0.0.1:0 --memory 4GiB
+  leapview serve --listen 0.0.0.0:8080 --host data.example.org`,
 		Args: arguments(),
 		RunE: p.run(func(ctx context.Context, _ []string) error { return p.serve(ctx) }),
 	}
-	cmd.Flags().StringVar(&p.options.Listen, "listen", "127.0.0.1:8080", "loopback `address` and port to serve on; port 0 takes a free one")
-	fillFromEnvironment(cmd.Flags(), "listen")
+	cmd.Flags().StringVar(&p.options.Listen, "listen", "127.0.0.1:8080", "`address` and port to serve on; port 0 takes a free one; any but a loopback address takes a key")
+	cmd.Flags().StringSliceVar(&p.options.Hosts, "host", nil, "`name` that the node is reached by, beside localhost and its address; may be repeated")
+	fillFromEnvironment(cmd.Flags(), "listen", "host")
 	p.nodeFlags(cmd)
 	return cmd
 }
@@ -43,14 +46,17 @@ func (p *program) serve(ctx context.Context) error {
 		example.Go(func() {
 			looking, stop := context.WithTimeout(looking, exampleTime)
 			defer stop()
-			_ = p.print("curl %s\n", exampleURL(looking, "http://"+addr))
+			_ = p.print("curl %s\n", exampleArguments(looking, "http://"+addr))
 		})
 	})
 }
 
-// exampleURL is an address of the node that answers as it is: an endpoint that needs no parameter or, without one, the list of
-// workspaces.
-func exampleURL(ctx context.Context, base string) string {
+// exampleArguments are what curl takes to get an answer of the node: the address of an endpoint that needs no parameter or, without one, of
+// the list of workspaces. When a key is needed, its place is shown.
+func exampleArguments(ctx context.Context, base string) string {
+	if key := keyArgument(ctx, base); key != "" {
+		return key + base + "/v1/workspaces"
+	}
 	c := newClient(base, nil)
 	defer c.close()
 	var all workspacesDoc
@@ -62,6 +68,16 @@ func exampleURL(ctx context.Context, base string) string {
 		}
 	}
 	return base + "/v1/workspaces"
+}
+
+// keyArgument shows where a key goes when the node answers only who shows one; it is empty when none is needed.
+func keyArgument(ctx context.Context, base string) string {
+	c := newClient(base, nil)
+	defer c.close()
+	if fail.CodeOf(c.ask(ctx, http.MethodGet, "/v1/workspaces", nil, nil, &workspacesDoc{})) != "key_required" {
+		return ""
+	}
+	return "-H 'Authorization: Bearer KEY' "
 }
 
 func examplePath(ctx context.Context, c *client, w serving.Workspace) string {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"leapview/domain/access"
 	"leapview/domain/serving"
 )
 
@@ -54,7 +55,7 @@ func (p *program) status(ctx context.Context, w serving.Workspace) error {
 				all.Workspaces = append(all.Workspaces, statusOf(one))
 				return err
 			}
-			list, err := n.Status.All(ctx)
+			list, err := n.Status.All(ctx, access.Local.Grant.Sees)
 			for _, one := range list {
 				all.Workspaces = append(all.Workspaces, statusOf(one))
 			}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/labstack/echo/v4"
 
+	"leapview/domain/access"
 	"leapview/domain/fail"
 )
 
@@ -50,7 +51,7 @@ func (r *routes) around(next echo.HandlerFunc) echo.HandlerFunc {
 			r.refuse(c, err, id)
 		}
 		r.log.InfoContext(req.Context(), "request", "method", req.Method, "route", route, "status", c.Response().Status,
-			"duration_ms", time.Since(u.began).Milliseconds(), "request_id", id)
+			"duration_ms", time.Since(u.began).Milliseconds(), "principal", callerOf(c).Principal, "request_id", id)
 		return nil
 	}
 }
@@ -65,33 +66,35 @@ func (r *routes) guarded(c echo.Context, open bool, next echo.HandlerFunc) (err 
 	if !open {
 		return fail.New(fail.Unavailable, "stopping", "the node is stopping")
 	}
-	if !r.local {
-		// A page of another site can make its own name resolve to this machine; the name it used is in the Host header. The port
-		// is left open, because a forwarded port has another number.
-		if h := hostname(c.Request().Host); !r.hosts[h] {
-			return fail.New(fail.Denied, "unknown_host", "this node does not answer for host %q", h).
-				WithFix("address it as 127.0.0.1, localhost or [::1]")
-		}
-		if err := r.cross.Check(c.Request()); err != nil {
-			return fail.New(fail.Denied, "cross_origin", "a page of another origin may not change anything here").Because(err)
-		}
-	}
-	return next(c)
-}
-
-// admit lets a request to the API through once the node's stores were proved, and while not too many are worked on.
-func (r *routes) admit(next echo.HandlerFunc) echo.HandlerFunc {
-	return func(c echo.Context) error {
-		defer r.requests.Add(-1)
-		if n := r.requests.Add(1); n > maxRequests {
-			return fail.New(fail.Busy, "too_many_requests", "%d requests are being worked on already (limit requests = %d)", n-1, maxRequests).
-				WithFix("try again in a moment")
-		}
-		if err := r.ready.Started(); err != nil {
-			return notReady{err}
+	action, matched := r.actionOf(c)
+	if !matched {
+		// What is next then only says that there is nothing, or not for this method.
+		if err := r.addressed(c.Request()); err != nil {
+			return err
 		}
 		return next(c)
 	}
+	if err := r.letIn(c, action); err != nil {
+		r.denied(c, action, err)
+		return err
+	}
+	if action == access.Probe {
+		return next(c)
+	}
+	return r.admitted(c, next)
+}
+
+// admitted lets a request to the API through once the node's stores were proved, and while not too many are worked on.
+func (r *routes) admitted(c echo.Context, next echo.HandlerFunc) error {
+	defer r.requests.Add(-1)
+	if n := r.requests.Add(1); n > maxRequests {
+		return fail.New(fail.Busy, "too_many_requests", "%d requests are being worked on already (limit requests = %d)", n-1, maxRequests).
+			WithFix("try again in a moment")
+	}
+	if err := r.ready.Started(); err != nil {
+		return notReady{err}
+	}
+	return next(c)
 }
 
 // notReady is the reason why the node cannot be asked. Whatever kind the reason has, the answer is that the node is unavailable.

@@ -9,17 +9,13 @@ import (
 	"leapview/app"
 	"leapview/domain/fail"
 	"leapview/domain/project"
-	"leapview/domain/serving"
 )
 
 // queryBundle is POST /v1/workspaces/{workspace}/query-bundles: several calls, answered from one snapshot.
 func (r *routes) queryBundle(c echo.Context) error {
-	w, err := serving.ParseWorkspace(c.Param("workspace"))
-	if err != nil {
-		return err
-	}
+	w := workspaceOf(c)
 	var calls []app.Call
-	err = readObject(c, r.maxBody, func(d *json.Decoder, key string) error {
+	err := readObject(c, r.maxBody, func(d *json.Decoder, key string) error {
 		if key != "queries" {
 			return unknownKey("the body", key, "queries")
 		}

@@ -33,7 +33,7 @@ func (r *routes) deploy(c echo.Context) error {
 	if err != nil {
 		return err
 	}
-	done, err := r.deployer.Deploy(c.Request().Context(), bundle, filepath.Clean(root), r.requester())
+	done, err := r.deployer.Deploy(c.Request().Context(), bundle, filepath.Clean(root), callerOf(c))
 	if err != nil {
 		return err
 	}

@@ -39,10 +39,7 @@ type endpointsDoc struct {
 
 // listEndpoints is GET /v1/workspaces/{workspace}/endpoints.
 func (r *routes) listEndpoints(c echo.Context) error {
-	w, err := serving.ParseWorkspace(c.Param("workspace"))
-	if err != nil {
-		return err
-	}
+	w := workspaceOf(c)
 	asked, endpoints, err := r.asker.Endpoints(w)
 	if err != nil {
 		return err
@@ -62,10 +59,7 @@ func (r *routes) listEndpoints(c echo.Context) error {
 // callEndpoint is GET, with the parameters in the query string, and POST, with the parameters in the body, of
 // /v1/workspaces/{workspace}/endpoints/{endpoint}.
 func (r *routes) callEndpoint(c echo.Context) error {
-	w, err := serving.ParseWorkspace(c.Param("workspace"))
-	if err != nil {
-		return err
-	}
+	w := workspaceOf(c)
 	call := app.Call{Endpoint: c.Param("endpoint")}
 	query, err := queryParams(c.Request().URL)
 	if err != nil {

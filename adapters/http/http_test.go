@@ -41,12 +41,19 @@ type exchange struct {
 	header map[string]string
 	body   []byte
 	local  bool
+	// gone callers have left before the answer.
+	gone bool
 	// before runs ahead of the request.
 	before func()
 }
 
 func (w *world) send(e exchange) *httptest.ResponseRecorder {
-	req := httptest.NewRequest(e.method, e.path, bytes.NewReader(e.body))
+	ctx, leave := context.WithCancel(w.t.Context())
+	defer leave()
+	if e.gone {
+		leave()
+	}
+	req := httptest.NewRequestWithContext(ctx, e.method, e.path, bytes.NewReader(e.body))
 	req.Host = "127.0.0.1:8080"
 	req.Header.Set(requestIDHeader, "req-1")
 	if len(e.body) > 0 {

@@ -5,9 +5,12 @@ import (
 	"errors"
 	"log/slog"
 	"net/http"
+	"strconv"
+	"time"
 
 	"github.com/labstack/echo/v4"
 
+	"leapview/app"
 	"leapview/domain/fail"
 	"leapview/domain/project"
 )
@@ -39,6 +42,14 @@ var statusOfCode = map[string]int{
 	"method_not_allowed": http.StatusMethodNotAllowed,
 	"not_json":           http.StatusUnsupportedMediaType,
 	"unknown_host":       http.StatusMisdirectedRequest,
+	"key_required":       http.StatusUnauthorized,
+	"bad_authorization":  http.StatusUnauthorized,
+	"key_malformed":      http.StatusUnauthorized,
+	"key_mistyped":       http.StatusUnauthorized,
+	"key_unknown":        http.StatusUnauthorized,
+	"key_expired":        http.StatusUnauthorized,
+	"key_revoked":        http.StatusUnauthorized,
+	"too_many_failures":  http.StatusTooManyRequests,
 	// The bounds of the machine are not those of a request.
 	"disk_full":  http.StatusInsufficientStorage,
 	"open_files": http.StatusServiceUnavailable,
@@ -95,8 +106,19 @@ func (r *routes) refuse(c echo.Context, err error, id string) {
 		// The answer was under way: it stays short of its Content-Length, which tells the caller, and net/http closes the connection.
 		return
 	}
-	if kind == fail.Busy || kind == fail.Unavailable {
+	var throttled *app.ThrottledError
+	switch {
+	case errors.As(err, &throttled):
+		c.Response().Header().Set("Retry-After", strconv.FormatInt(int64((throttled.After+time.Second-1)/time.Second), 10))
+	case kind == fail.Busy || kind == fail.Unavailable:
 		c.Response().Header().Set("Retry-After", "1")
+	}
+	if status == http.StatusUnauthorized {
+		challenge := `Bearer realm="leapview"`
+		if fail.CodeOf(err) != "key_required" {
+			challenge += `, error="invalid_token"`
+		}
+		c.Response().Header().Set(echo.HeaderWWWAuthenticate, challenge)
 	}
 	doc := problemDoc{Type: "urn:leapview:problem:" + fail.CodeOf(err), Title: http.StatusText(status), Status: status,
 		Detail: fail.DetailOf(err, r.local), Code: fail.CodeOf(err), Kind: kind.String(), Fix: fail.FixOf(err), RequestID: id}

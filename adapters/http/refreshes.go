@@ -79,10 +79,7 @@ type stepDoc struct {
 
 // requestRefresh is POST /v1/workspaces/{workspace}/refreshes. The run is worked on after the answer.
 func (r *routes) requestRefresh(c echo.Context) error {
-	w, err := serving.ParseWorkspace(c.Param("workspace"))
-	if err != nil {
-		return err
-	}
+	w := workspaceOf(c)
 	key, err := idempotencyKey(c.Request().Header)
 	if err != nil {
 		return err
@@ -90,7 +87,7 @@ func (r *routes) requestRefresh(c echo.Context) error {
 	if err := readObject(c, r.maxBody, func(_ *json.Decoder, key string) error { return unknownKey("the body", key) }); err != nil {
 		return err
 	}
-	run, err := r.refresher.Request(c.Request().Context(), w, key, r.requester())
+	run, err := r.refresher.Request(c.Request().Context(), w, key, callerOf(c))
 	if err != nil {
 		return err
 	}
@@ -101,10 +98,7 @@ func (r *routes) requestRefresh(c echo.Context) error {
 
 // run is GET /v1/workspaces/{workspace}/runs/{run}.
 func (r *routes) run(c echo.Context) error {
-	w, err := serving.ParseWorkspace(c.Param("workspace"))
-	if err != nil {
-		return err
-	}
+	w := workspaceOf(c)
 	run, err := r.refresher.Run(c.Request().Context(), w, refresh.RunID(c.Param("run")))
 	if err != nil {
 		return err

@@ -2,8 +2,9 @@
 //
 // Invariants: everything read for one answer comes from one call of a use case; an answer's rows are passed on as the engine
 // encoded them; every refusal is a problem document (RFC 9457) whose status follows from one table; the causes of an error are
-// told to the log and to callers on the Unix socket only. The package decides nothing about data: it parses names at the edge,
-// calls a use case, and writes what it says. What it leaves to others: who may listen where, and when the node is ready.
+// told to the log and to callers on the Unix socket only; nothing is done for a request before it is known who sends it and that he
+// may. The package decides nothing about data or rights: it parses names at the edge, calls a use case, and writes what it says. What
+// it leaves to others: who may listen where, which keys there are, and when the node is ready.
 package http
 
 import (
@@ -23,6 +24,7 @@ import (
 	"github.com/labstack/echo/v4"
 
 	"leapview/app"
+	"leapview/domain/access"
 	"leapview/domain/fail"
 	"leapview/domain/project"
 )
@@ -50,8 +52,8 @@ const (
 
 // Options are what the API needs to know of its node.
 type Options struct {
-	// Listen is the host and port that the node was told to listen on; its host is let in beside the loopback names.
-	Listen string
+	// Hosts are the names that the node answers for beside the loopback names and the address that a request came in at.
+	Hosts []string
 	// MaxBody is the most bytes of a request's body, deployments excepted; 0 means 1 MiB.
 	MaxBody int64
 	Version string
@@ -64,6 +66,7 @@ type Server struct {
 	refresher *app.Refresher
 	worker    *app.Worker
 	status    *app.Status
+	keyring   *app.Keyring
 	ready     *app.Readiness
 	version   string
 	maxBody   int64
@@ -121,16 +124,16 @@ func (s *Server) shut() []*underWay {
 }
 
 // New makes the server of one node.
-func New(asker *app.Asker, deployer *app.Deployer, refresher *app.Refresher, worker *app.Worker, status *app.Status, ready *app.Readiness, o Options, log *slog.Logger) *Server {
-	s := &Server{asker: asker, deployer: deployer, refresher: refresher, worker: worker, status: status, ready: ready,
+func New(asker *app.Asker, deployer *app.Deployer, refresher *app.Refresher, worker *app.Worker, status *app.Status, keyring *app.Keyring, ready *app.Readiness, o Options, log *slog.Logger) *Server {
+	s := &Server{asker: asker, deployer: deployer, refresher: refresher, worker: worker, status: status, keyring: keyring, ready: ready,
 		version: o.Version, maxBody: o.MaxBody, log: log, drainTime: drainTime, cutTime: cutTime,
 		left: make(chan struct{}, 1), working: map[*underWay]bool{},
 		hosts: map[string]bool{"127.0.0.1": true, "localhost": true, "::1": true}}
 	if s.maxBody == 0 {
 		s.maxBody = 1 << 20
 	}
-	if h := hostname(o.Listen); h != "" {
-		s.hosts[h] = true
+	for _, h := range o.Hosts {
+		s.hosts[hostname(h)] = true
 	}
 	return s
 }
@@ -141,33 +144,31 @@ type routes struct {
 	// local callers came over the Unix socket, which only the node's own user can open.
 	local bool
 	cross http.CrossOriginProtection
+	// actions of the routes that there are, by method and path. What is not in it is answered by nobody.
+	actions map[string]access.Action
 }
 
 // Handler is the API as it is reached over TCP or, when local, over the Unix socket: there a project can be deployed, errors are
 // told with their causes, and there is no browser whose requests must be told apart.
 func (s *Server) Handler(local bool) http.Handler {
-	r := &routes{Server: s, local: local}
+	r := &routes{Server: s, local: local, actions: map[string]access.Action{}}
 	e := echo.New()
 	// Every error is written within around; echo's own handler has nothing left to do.
 	e.HTTPErrorHandler = func(error, echo.Context) {}
 	e.Use(r.around)
-	get := func(path string, h echo.HandlerFunc, m ...echo.MiddlewareFunc) {
-		e.GET(path, h, m...)
-		// net/http sends the same headers and leaves the body out.
-		e.HEAD(path, h, m...)
-	}
-	get("/livez", r.livez)
-	get("/readyz", r.readyz)
-	get("/v1/workspaces", r.listWorkspaces, r.admit)
-	get("/v1/workspaces/:workspace/status", r.workspaceStatus, r.admit)
-	get("/v1/workspaces/:workspace/endpoints", r.listEndpoints, r.admit)
-	get("/v1/workspaces/:workspace/endpoints/:endpoint", r.callEndpoint, r.admit)
-	e.POST("/v1/workspaces/:workspace/endpoints/:endpoint", r.callEndpoint, r.admit)
-	e.POST("/v1/workspaces/:workspace/query-bundles", r.queryBundle, r.admit)
-	e.POST("/v1/workspaces/:workspace/refreshes", r.requestRefresh, r.admit)
-	get("/v1/workspaces/:workspace/runs/:run", r.run, r.admit)
-	if local {
-		e.POST("/v1/deployments", r.deploy, r.admit)
+	for _, route := range table {
+		if route.socketOnly && !local {
+			continue
+		}
+		methods := []string{route.method}
+		if route.method == http.MethodGet {
+			// net/http sends the same headers and leaves the body out.
+			methods = append(methods, http.MethodHead)
+		}
+		for _, method := range methods {
+			e.Add(method, route.path, func(c echo.Context) error { return route.handler(r, c) })
+			r.actions[method+" "+route.path] = route.action
+		}
 	}
 	return e
 }

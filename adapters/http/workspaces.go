@@ -46,7 +46,7 @@ type deploymentDoc struct {
 
 // listWorkspaces is GET /v1/workspaces.
 func (r *routes) listWorkspaces(c echo.Context) error {
-	all, err := r.status.All(c.Request().Context())
+	all, err := r.status.All(c.Request().Context(), askedOf(c).principal.Grant.Sees)
 	if err != nil {
 		return err
 	}
@@ -59,10 +59,7 @@ func (r *routes) listWorkspaces(c echo.Context) error {
 
 // workspaceStatus is GET /v1/workspaces/{workspace}/status.
 func (r *routes) workspaceStatus(c echo.Context) error {
-	w, err := serving.ParseWorkspace(c.Param("workspace"))
-	if err != nil {
-		return err
-	}
+	w := workspaceOf(c)
 	s, err := r.status.Workspace(c.Request().Context(), w)
 	if err != nil {
 		return err
@@ -98,12 +95,4 @@ func (r *routes) deploymentDoc(d refresh.Deployment) deploymentDoc {
 		doc.SourceRoot = d.SourceRoot
 	}
 	return doc
-}
-
-// requester names the caller for the audit. There are no principals yet: it says which door the request came through.
-func (r *routes) requester() string {
-	if r.local {
-		return "local"
-	}
-	return "http"
 }

@@ -8,9 +8,11 @@ import (
 
 	"leapview/adapters/mem"
 	"leapview/app"
+	"leapview/domain/access"
 	"leapview/domain/plan"
 	"leapview/domain/project"
 	"leapview/domain/refresh"
+	"leapview/domain/serving"
 )
 
 // world is a whole node over the twins, whose worker runs only when a test says so.
@@ -23,8 +25,14 @@ type world struct {
 	worker    *app.Worker
 	ready     *app.Readiness
 	health    *health
+	keyring   *app.Keyring
+	clock     *mem.Clock
 	server    *Server
 	log       *bytes.Buffer
+	// runs are those that activated each workspace.
+	runs map[serving.Workspace]string
+	// spare is a key that a test may revoke.
+	spare access.KeyID
 }
 
 // health is a engine's health that a test decides.
@@ -41,8 +49,8 @@ const flightsCSV = "day,carrier,flights\n2013-01-01,UA,3\n2013-01-01,AA,2\n2013-
 
 func newWorld(t *testing.T) *world {
 	t.Helper()
-	w := &world{t: t, control: mem.NewControl(), gens: app.NewGenerations(), health: &health{}, log: &bytes.Buffer{}}
-	clock, ids, disk := &mem.Clock{}, &mem.Identity{}, &mem.Disk{}
+	w := &world{t: t, control: mem.NewControl(), gens: app.NewGenerations(), health: &health{}, clock: &mem.Clock{}, log: &bytes.Buffer{}, runs: map[serving.Workspace]string{}}
+	clock, ids, disk := w.clock, &mem.Identity{}, &mem.Disk{}
 	const lineage, boot = "lake", app.Boot("boot")
 	if err := w.control.RecordLake(t.Context(), lakeRecord(lineage)); err != nil {
 		t.Fatal(err)
@@ -56,9 +64,13 @@ func newWorld(t *testing.T) *world {
 	w.worker = app.NewWorker(w.control, w.refresher, w.gens, clock, boot, log)
 	w.ready = app.NewReadiness(w.gens, w.health)
 	w.ready.Set(nil)
+	var err error
+	if w.keyring, err = app.OpenKeyring(t.Context(), w.control, clock, ids, log); err != nil {
+		t.Fatal(err)
+	}
 	asker := app.NewAsker(w.gens, store, app.NewSlots(2, 2), app.AskLimits{Bytes: 1 << 20, Calls: 3, Time: 1e9})
-	w.server = New(asker, w.deployer, w.refresher, w.worker, app.NewStatus(w.control, w.gens), w.ready,
-		Options{Listen: "127.0.0.1:8080", MaxBody: 4096, Version: "1.2.3"}, log)
+	w.server = New(asker, w.deployer, w.refresher, w.worker, app.NewStatus(w.control, w.gens), w.keyring, w.ready,
+		Options{MaxBody: 4096, Version: "1.2.3"}, log)
 	return w
 }
 
@@ -83,22 +95,27 @@ func (w *world) bundle(model string) []byte {
 const goodModel = "SELECT day, carrier, flights FROM raw"
 
 // work works the run, as the worker would.
-func (w *world) work(run refresh.RunID) {
+func (w *world) work(run refresh.RunID) { w.workIn("flights", run) }
+
+func (w *world) workIn(name serving.Workspace, run refresh.RunID) {
 	w.t.Helper()
-	if _, err := w.worker.WorkOne(context.WithoutCancel(w.t.Context()), "flights", run, func(plan.Progress) {}); err != nil {
+	if _, err := w.worker.WorkOne(context.WithoutCancel(w.t.Context()), name, run, func(plan.Progress) {}); err != nil {
 		w.t.Log(err)
 	}
 }
 
 // activate deploys and refreshes the example project.
-func (w *world) activate() {
+func (w *world) activate() { w.activateBundle("flights", w.bundle(goodModel)) }
+
+func (w *world) activateBundle(name serving.Workspace, bundle []byte) {
 	w.t.Helper()
-	if _, err := w.deployer.Deploy(w.t.Context(), w.bundle(goodModel), "/data", "local"); err != nil {
+	if _, err := w.deployer.Deploy(w.t.Context(), bundle, "/data", access.Local.Caller("")); err != nil {
 		w.t.Fatal(err)
 	}
-	run, err := w.refresher.Request(w.t.Context(), "flights", "", "local")
+	run, err := w.refresher.Request(w.t.Context(), name, "", access.Local.Caller(""))
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	w.work(run.ID)
+	w.workIn(name, run.ID)
+	w.runs[name] = string(run.ID)
 }

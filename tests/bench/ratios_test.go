@@ -20,6 +20,7 @@ import (
 	"leapview/adapters/yaml"
 	"leapview/app"
 	"leapview/bootstrap"
+	"leapview/domain/access"
 	"leapview/domain/plan"
 	"leapview/domain/project"
 	"leapview/domain/serving"
@@ -150,7 +151,7 @@ func deploy(t *testing.T, n *bootstrap.Node, files []project.File, sources strin
 	if err != nil {
 		t.Fatal(err)
 	}
-	d, err := n.Deployer.Deploy(context.Background(), bundle, sources, "local")
+	d, err := n.Deployer.Deploy(context.Background(), bundle, sources, access.Local.Caller(""))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -159,7 +160,7 @@ func deploy(t *testing.T, n *bootstrap.Node, files []project.File, sources strin
 
 func refreshOnce(t *testing.T, n *bootstrap.Node, w serving.Workspace) serving.Pointer {
 	t.Helper()
-	run, err := n.Refresher.Request(context.Background(), w, "", "local")
+	run, err := n.Refresher.Request(context.Background(), w, "", access.Local.Caller(""))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -13,6 +13,7 @@ import (
 
 	"leapview/adapters/mem"
 	"leapview/bootstrap"
+	"leapview/domain/access"
 	"leapview/domain/fail"
 	"leapview/domain/refresh"
 	"leapview/ports"
@@ -167,7 +168,7 @@ func TestWorkerSettlesLater(t *testing.T) {
 		}
 		return nil
 	}, nil)
-	run, err := n.Refresher.Request(context.Background(), nodetest.Workspace, "", "local")
+	run, err := n.Refresher.Request(context.Background(), nodetest.Workspace, "", access.Local.Caller(""))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -200,7 +201,7 @@ func TestWorkerSettlesLater(t *testing.T) {
 // TestFatalEndsTheWorker proves that a fatal error outside of the engine ends the worker, and with it the process.
 func TestFatalEndsTheWorker(t *testing.T) {
 	n, _, f := faultyNode(t)
-	if _, err := n.Refresher.Request(context.Background(), nodetest.Workspace, "", "local"); err != nil {
+	if _, err := n.Refresher.Request(context.Background(), nodetest.Workspace, "", access.Local.Caller("")); err != nil {
 		t.Fatal(err)
 	}
 	f.set(func(events []refresh.Event) error {

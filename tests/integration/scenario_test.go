@@ -13,6 +13,7 @@ import (
 	"leapview/adapters/mem"
 	"leapview/app"
 	"leapview/bootstrap"
+	"leapview/domain/access"
 	"leapview/domain/fail"
 	"leapview/domain/plan"
 	"leapview/domain/refresh"
@@ -67,7 +68,7 @@ func (w *world) twins() bootstrap.Parts {
 		},
 		Control: func(context.Context, bootstrap.Config, *bootstrap.Closers) (bootstrap.Control, error) {
 			w.control = w.control.Reopen()
-			return bootstrap.Control{Control: w.control, Registry: w.control}, nil
+			return bootstrap.Control{Control: w.control, Registry: w.control, Keys: w.control}, nil
 		},
 		Store: func(ctx context.Context, _ bootstrap.Config, _ app.Boot, id ports.Identity, control bootstrap.Control, _ *bootstrap.Closers) (bootstrap.Store, error) {
 			record, err := control.Registry.Lake(ctx)
@@ -148,7 +149,7 @@ func scenario(t *testing.T, w *world, parts bootstrap.Parts) {
 
 	_, err := n.Asker.Ask(ctx, nodetest.Workspace, []app.Call{{Endpoint: "region"}})
 	kind("before anything", err, fail.Missing)
-	_, err = n.Refresher.Request(ctx, nodetest.Workspace, "", "local")
+	_, err = n.Refresher.Request(ctx, nodetest.Workspace, "", access.Local.Caller(""))
 	kind("a refresh of nothing", err, fail.Conflict)
 
 	write(nodetest.Order(1, "north", 10), nodetest.Order(2, "south", 20), "3,north,NA")
@@ -157,11 +158,11 @@ func scenario(t *testing.T, w *world, parts bootstrap.Parts) {
 		t.Errorf("the same files were deployed as %+v, then as %+v", deployed.Deployment, again.Deployment)
 	}
 
-	asked, err := n.Refresher.Request(ctx, nodetest.Workspace, "monday", "local")
+	asked, err := n.Refresher.Request(ctx, nodetest.Workspace, "monday", access.Local.Caller(""))
 	if err != nil {
 		t.Fatal(err)
 	}
-	if twice, err := n.Refresher.Request(ctx, nodetest.Workspace, "monday", "local"); err != nil || twice.ID != asked.ID {
+	if twice, err := n.Refresher.Request(ctx, nodetest.Workspace, "monday", access.Local.Caller("")); err != nil || twice.ID != asked.ID {
 		t.Errorf("one key gave run %s, then %s, %v", asked.ID, twice.ID, err)
 	}
 	var phases []plan.Phase
