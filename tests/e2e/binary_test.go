@@ -89,10 +89,10 @@ type node struct {
 }
 
 // start starts a node and gives what it writes to its standard output, a line at a time.
-func start(t *testing.T, dataDir string) *node {
+func start(t *testing.T, dataDir string, flags ...string) *node {
 	t.Helper()
 	n := &node{errOut: &bytes.Buffer{}, lines: make(chan string)}
-	n.cmd = exec.Command(binary, "serve", "--data-dir", dataDir, "--extensions", nodetest.Extensions(t), "--listen", "127.0.0.1:0")
+	n.cmd = exec.Command(binary, append([]string{"serve", "--data-dir", dataDir, "--extensions", nodetest.Extensions(t), "--listen", "127.0.0.1:0"}, flags...)...)
 	n.cmd.Stderr = n.errOut
 	out, err := n.cmd.StdoutPipe()
 	if err != nil {
@@ -121,9 +121,9 @@ func start(t *testing.T, dataDir string) *node {
 }
 
 // serve starts a node and waits for its READY line and the curl line below it.
-func serve(t *testing.T, dataDir string) *node {
+func serve(t *testing.T, dataDir string, flags ...string) *node {
 	t.Helper()
-	n := start(t, dataDir)
+	n := start(t, dataDir, flags...)
 	deadline := time.After(time.Minute)
 	for n.hint == "" {
 		select {

@@ -63,4 +63,29 @@ var bugs = []bug{
 		edits: []edit{{"adapters/fs/datafiles.go", "	if err := d.sync(f); err != nil {\n		return refresh.File{}, syncError(err, name)\n	}\n", ""}},
 		pkg:   "./tests/acceptance/", test: "TestSyncedBeforeActivation", says: "was not synced before the activation",
 	},
+	{
+		name:  "a revoked key is let in until the next start",
+		edits: []edit{{"app/keyring.go", "		k.show(after)\n", "		if len(after) != len(k.ring.Load().keys) {\n			k.show(after)\n		}\n"}},
+		pkg:   "./app/", test: "TestKeyring", says: "after its revocation: key:",
+	},
+	{
+		name:  "a route has no action",
+		edits: []edit{{"adapters/http/server.go", "	return e\n}\n", "	e.GET(\"/v1/everything\", r.listWorkspaces)\n	return e\n}\n"}},
+		pkg:   "./adapters/http/", test: "TestMatrix", says: "/v1/everything has no action",
+	},
+	{
+		name:  "a viewer may refresh",
+		edits: []edit{{"domain/access/access.go", "	Refresh:    {least: Operator,", "	Refresh:    {least: Viewer,"}},
+		pkg:   "./adapters/http/", test: "TestMatrix", says: "202, want 403",
+	},
+	{
+		name:  "a workspace is looked up before it is known whether it may be seen",
+		edits: []edit{{"adapters/http/access.go", "	return access.Allowed(who, a, w)\n", "	if _, _, missing := r.asker.Endpoints(w); w != \"\" && missing != nil {\n		return missing\n	}\n	return access.Allowed(who, a, w)\n"}},
+		pkg:   "./adapters/http/", test: "TestForbiddenIsLikeUnknown", says: "forbidden 500",
+	},
+	{
+		name:  "a refused change is not told to the audit",
+		edits: []edit{{"adapters/http/around.go", "		r.denied(c, action, err)\n", ""}},
+		pkg:   "./adapters/http/", test: "TestRefusedChangesAreTold", says: "told:",
+	},
 }
