@@ -417,19 +417,31 @@ func TestHosts(t *testing.T) {
 	}
 }
 
-// TestReadinessTellsStrangersNothing proves that once keys are needed, whoever asks over TCP whether the node is ready is told no reason,
-// which may name workspaces; a local caller is.
-func TestReadinessTellsStrangersNothing(t *testing.T) {
+// TestUnreadinessIsNotToldToAll proves that why a node is not ready, which may name workspaces, is told to whoever sees all of them: over
+// TCP neither to who shows no key once keys are needed, nor to who shows one that is for another workspace.
+func TestUnreadinessIsNotToldToAll(t *testing.T) {
 	w := newWorld(t)
 	w.activate()
-	w.gens.MarkBroken("flights", fail.New(fail.Corrupt, "snapshot_missing", "snapshot 2 is gone"))
-	if _, _, err := w.keyring.Create(t.Context(), access.Local.Caller(""), access.Spec{Grant: access.Grant{Role: access.Viewer}}); err != nil {
+	w.activateNamed("other")
+	_, limited, err := w.keyring.Create(t.Context(), access.Local.Caller(""), access.Spec{Grant: access.Grant{Role: access.Operator, Workspace: "other"}})
+	if err != nil {
 		t.Fatal(err)
 	}
-	for _, local := range []bool{false, true} {
-		rec := w.send(exchange{method: "GET", path: "/readyz", local: local})
-		if rec.Code != 503 || strings.Contains(rec.Body.String(), "flights") != local {
-			t.Errorf("local %v: %d %s", local, rec.Code, rec.Body)
+	_, whole, err := w.keyring.Create(t.Context(), access.Local.Caller(""), access.Spec{Grant: access.Grant{Role: access.Viewer}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.ready.Set(fail.New(fail.Corrupt, "pointer_lost", "workspace flights lost its snapshot"))
+	for _, c := range []struct {
+		path, key   string
+		local, told bool
+	}{
+		{"/readyz", "", false, false}, {"/readyz", whole.Reveal(), false, false}, {"/readyz", "", true, true},
+		{"/v1/workspaces", limited.Reveal(), false, false}, {"/v1/workspaces", whole.Reveal(), false, true}, {"/v1/workspaces", "", true, true},
+	} {
+		rec := w.send(exchange{method: "GET", path: c.path, local: c.local, header: door{key: c.key}.header()})
+		if rec.Code != 503 || strings.Contains(rec.Body.String(), "flights") != c.told {
+			t.Errorf("%+v: %d %s", c, rec.Code, rec.Body)
 		}
 	}
 }

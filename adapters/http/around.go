@@ -92,9 +92,17 @@ func (r *routes) admitted(c echo.Context, next echo.HandlerFunc) error {
 			WithFix("try again in a moment")
 	}
 	if err := r.ready.Started(); err != nil {
-		return notReady{err}
+		return unready(err, askedOf(c).principal.Grant)
 	}
 	return next(c)
+}
+
+// unready refuses because the node cannot be asked. The reason may name workspaces, so it is for those who see all of them.
+func unready(why error, told access.Grant) error {
+	if told.Role == "" || told.Workspace != "" {
+		return fail.New(fail.Unavailable, "not_ready", "the node is not ready").WithFix("on the node's machine, leapview status says why")
+	}
+	return notReady{why}
 }
 
 // notReady is the reason why the node cannot be asked. Whatever kind the reason has, the answer is that the node is unavailable.

@@ -5,7 +5,7 @@ import (
 
 	"github.com/labstack/echo/v4"
 
-	"leapview/domain/fail"
+	"leapview/domain/access"
 )
 
 type healthDoc struct {
@@ -21,11 +21,12 @@ func (r *routes) livez(c echo.Context) error {
 // readyz tells whether every workspace with an active snapshot is served, and if not, why.
 func (r *routes) readyz(c echo.Context) error {
 	if err := r.ready.Ready(); err != nil {
-		if !r.local && r.keyring.Required() {
-			// Whoever asks has shown no key, and the reason may name workspaces.
-			return fail.New(fail.Unavailable, "not_ready", "the node is not ready").WithFix("on the node's machine, leapview status says why")
+		// Nobody is asked for a key here, so that whoever needs one is nobody.
+		var told access.Grant
+		if r.local || !r.keyring.Required() {
+			told = access.Local.Grant
 		}
-		return notReady{err}
+		return unready(err, told)
 	}
 	return sendJSON(c, http.StatusOK, echo.MIMEApplicationJSON, healthDoc{"ready", r.version})
 }

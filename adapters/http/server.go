@@ -144,7 +144,7 @@ type routes struct {
 	// local callers came over the Unix socket, which only the node's own user can open.
 	local bool
 	cross http.CrossOriginProtection
-	// actions of the routes that there are, by method and path. What is not in it is answered by nobody.
+	// actions of all routes, by method and path.
 	actions map[string]access.Action
 }
 
