@@ -34,8 +34,8 @@ func (p *program) keyCreateCommand() *cobra.Command {
 		Short: "Make a key and print it, this once",
 		Long: `Makes a key and prints it on standard output. The node keeps only its digest: a key that is lost is revoked, and another one made.
 
-A viewer calls endpoints and reads status. An analyst may do what a viewer may. An operator also refreshes and, without --workspace,
-manages keys.`,
+A viewer calls endpoints and reads status. An analyst also sees the rows that failed a check, and why a refresh failed. An operator
+also refreshes and, without --workspace, manages keys.`,
 		Example: `  leapview key create --role viewer --workspace flights --label dashboards --expires 90d
   leapview key create --role operator > operator.key`,
 		Args: arguments(),

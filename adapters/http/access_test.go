@@ -236,6 +236,40 @@ func TestForbiddenIsLikeUnknown(t *testing.T) {
 	}
 }
 
+// TestViewersSeeNoRows proves that rows which failed a check, and messages that may quote rows, are told to analysts and operators, and
+// not to viewers, who are told that the run failed and with which code.
+func TestViewersSeeNoRows(t *testing.T) {
+	w := newWorld(t)
+	w.activateNamed("other")
+	if _, err := w.deployer.Deploy(t.Context(), w.bundle("/*---\n{\"checks\": [{\"accepted_values\": {\"column\": \"carrier\", \"values\": [\"AA\"]}}]}\n---*/\n"+goodModel), "/data", access.Local.Caller("")); err != nil {
+		t.Fatal(err)
+	}
+	run, err := w.refresher.Request(t.Context(), "flights", "", access.Local.Caller(""))
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.work(run.ID)
+	for _, d := range w.doors() {
+		if d.code != "" || d.only == "other" {
+			continue
+		}
+		var doc struct {
+			Failure struct{ Code, Message string }
+		}
+		rec := w.send(exchange{method: "GET", path: "/v1/workspaces/flights/runs/" + string(run.ID), local: d.local, header: d.header()})
+		if err := json.Unmarshal(rec.Body.Bytes(), &doc); err != nil || doc.Failure.Code != "checks_failed" {
+			t.Fatalf("%s: %v %s", d.name, err, rec.Body)
+		}
+		if told, want := strings.Contains(doc.Failure.Message, "daily"), d.role != access.Viewer; told != want {
+			t.Errorf("%s is told why: %v, want %v: %s", d.name, told, want, rec.Body)
+		}
+	}
+	doc := runStepsDoc{Checks: []checkDoc{{Model: "daily", Sample: json.RawMessage(`{}`)}}}
+	if doc.hideRows(); doc.Checks[0].Sample != nil || doc.Checks[0].Model != "daily" || doc.Failure != nil {
+		t.Errorf("hidden: %+v", doc)
+	}
+}
+
 // TestListIsFiltered proves that a key lists the workspaces that it sees and no other.
 func TestListIsFiltered(t *testing.T) {
 	w := newWorld(t)

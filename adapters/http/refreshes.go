@@ -9,6 +9,7 @@ import (
 	"github.com/labstack/echo/v4"
 
 	"leapview/app"
+	"leapview/domain/access"
 	"leapview/domain/fail"
 	"leapview/domain/plan"
 	"leapview/domain/project"
@@ -108,7 +109,21 @@ func (r *routes) run(c echo.Context) error {
 		return err
 	}
 	// The steps are taken after the run: one that has ended then lacks no step that was made before its end.
-	return sendJSON(c, http.StatusOK, echo.MIMEApplicationJSON, runStepsDoc{r.runDoc(run), checkDocs(checks), stepDocs(r.worker.Steps(run.ID))})
+	doc := runStepsDoc{r.runDoc(run), checkDocs(checks), stepDocs(r.worker.Steps(run.ID))}
+	if access.Allowed(askedOf(c).principal, access.ReadRows, w) != nil {
+		doc.hideRows()
+	}
+	return sendJSON(c, http.StatusOK, echo.MIMEApplicationJSON, doc)
+}
+
+// hideRows takes out what quotes rows: they are of the sources, or of a snapshot that may never be activated.
+func (d *runStepsDoc) hideRows() {
+	for i := range d.Checks {
+		d.Checks[i].Sample = nil
+	}
+	if d.Failure != nil {
+		d.Failure.Message = "the refresh failed; a key with the role analyst is told why"
+	}
 }
 
 // idempotencyKey is the request's key, or "" when it has none.

@@ -97,6 +97,8 @@ const (
 	Query Action = "query"
 	// ReadStatus reads where a workspace and its runs stand.
 	ReadStatus Action = "read_status"
+	// ReadRows reads rows that no endpoint gives, such as those that failed a check.
+	ReadRows Action = "read_rows"
 	// Refresh asks for a run.
 	Refresh Action = "refresh"
 	// Deploy makes a bundle a workspace's release. It may make the workspace, and it names a folder of the node's machine.
@@ -122,6 +124,7 @@ var rules = map[Action]rule{
 	List:       {least: Viewer},
 	Query:      {least: Viewer},
 	ReadStatus: {least: Viewer},
+	ReadRows:   {least: Analyst},
 	Refresh:    {least: Operator, changes: true},
 	Deploy:     {least: Operator, node: true, changes: true},
 	ListKeys:   {least: Operator, node: true},

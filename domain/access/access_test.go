@@ -16,6 +16,7 @@ func TestAllowed(t *testing.T) {
 		List:       {"": "no", Viewer: "yes", Analyst: "yes", Operator: "yes"},
 		Query:      {"": "no", Viewer: "yes", Analyst: "yes", Operator: "yes"},
 		ReadStatus: {"": "no", Viewer: "yes", Analyst: "yes", Operator: "yes"},
+		ReadRows:   {"": "no", Viewer: "no", Analyst: "yes", Operator: "yes"},
 		Refresh:    {"": "no", Viewer: "no", Analyst: "no", Operator: "yes"},
 		Deploy:     {"": "no", Viewer: "no", Analyst: "no", Operator: "node"},
 		ListKeys:   {"": "no", Viewer: "no", Analyst: "no", Operator: "node"},
