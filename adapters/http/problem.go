@@ -39,6 +39,9 @@ var statusOfCode = map[string]int{
 	"method_not_allowed": http.StatusMethodNotAllowed,
 	"not_json":           http.StatusUnsupportedMediaType,
 	"unknown_host":       http.StatusMisdirectedRequest,
+	// These bounds are the machine's, and not the request's to keep.
+	"disk_full":  http.StatusInsufficientStorage,
+	"open_files": http.StatusServiceUnavailable,
 }
 
 func statusOf(err error) int {
