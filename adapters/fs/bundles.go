@@ -47,7 +47,7 @@ func (b *Bundles) Put(ctx context.Context, bundle []byte) (project.Digest, error
 	return id, nil
 }
 
-// Get gives the bundle's bytes, proved against the digest.
+// Get gives the bundle's bytes, proved against the digest. Whoever asks knows that it was stored, so one that is not there is a loss.
 func (b *Bundles) Get(ctx context.Context, id project.Digest) ([]byte, error) {
 	if err := alive(ctx); err != nil {
 		return nil, err
@@ -57,16 +57,16 @@ func (b *Bundles) Get(ctx context.Context, id project.Digest) ([]byte, error) {
 	}
 	f, err := os.Open(b.path(id))
 	if errors.Is(err, iofs.ErrNotExist) {
-		return nil, fail.New(fail.Missing, "bundle_missing", "project bundle %s is not among the artifacts in %s", id.Short(), b.dir).
-			WithFix("deploy the project again, from the same files")
+		return nil, fail.New(fail.Corrupt, "bundle_missing", "project bundle %s is not among the artifacts in %s", id.Short(), b.dir).
+			WithFix("deploy the project again, from the same files, or restore the file from a backup")
 	}
 	if err != nil {
-		return nil, osError(err, "open the project bundle %s", b.path(id))
+		return nil, storeError(err, "open the project bundle %s", b.path(id))
 	}
 	defer f.Close()
 	content, err := io.ReadAll(io.LimitReader(f, MaxBundleBytes+1))
 	if err != nil {
-		return nil, osError(err, "read the project bundle %s", b.path(id))
+		return nil, storeError(err, "read the project bundle %s", b.path(id))
 	}
 	if project.DigestOf(content) != id {
 		return nil, fail.New(fail.Corrupt, "bundle_corrupt", "%s does not have the digest that it is named by", b.path(id)).

@@ -35,6 +35,13 @@ func TestMain(m *testing.M) {
 }
 
 func doTask(task, dir string) string {
+	if task == "use" {
+		l, err := At(dir)
+		if err != nil {
+			return err.Error()
+		}
+		return kinds(useStore(l))
+	}
 	l, err := Prepare(dir)
 	if err == nil && task == "hold" {
 		var k *Lock

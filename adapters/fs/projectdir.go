@@ -30,7 +30,7 @@ func ReadProject(dir string) ([]project.File, error) {
 		return nil, fail.New(fail.Missing, "project_missing", "%s is not a folder", dir).WithFix("name the folder that holds %s", projectFile).Because(err)
 	}
 	if err != nil {
-		return nil, osError(err, "open the project folder %s", dir)
+		return nil, namedError(err, "open the project folder %s", dir)
 	}
 	defer root.Close()
 	if _, err := root.Lstat(projectFile); errors.Is(err, iofs.ErrNotExist) {
@@ -53,7 +53,7 @@ func ReadProject(dir string) ([]project.File, error) {
 	for _, name := range names {
 		info, err := root.Lstat(filepath.FromSlash(name))
 		if err != nil {
-			return nil, osError(err, "look at the project file %s", name)
+			return nil, namedError(err, "look at the project file %s", name)
 		}
 		if !info.Mode().IsRegular() {
 			problems = append(problems, project.Problem{At: project.Position{File: name}, Message: "it is not a regular file; links are not followed", Fix: "replace it by the file itself"})
@@ -86,7 +86,7 @@ func listProjectFolder(root *os.Root, folder, ending string, max int) (names []s
 		return nil, nil, nil
 	}
 	if err != nil {
-		return nil, nil, osError(err, "look at the project folder %s", folder)
+		return nil, nil, namedError(err, "look at the project folder %s", folder)
 	}
 	if !info.IsDir() {
 		report(folder, "it is not a folder; links are not followed", "make it a folder of *"+ending+" files")
@@ -94,7 +94,7 @@ func listProjectFolder(root *os.Root, folder, ending string, max int) (names []s
 	}
 	d, err := root.Open(folder)
 	if err != nil {
-		return nil, nil, osError(err, "open the project folder %s", folder)
+		return nil, nil, namedError(err, "open the project folder %s", folder)
 	}
 	defer d.Close()
 	for {
@@ -103,7 +103,7 @@ func listProjectFolder(root *os.Root, folder, ending string, max int) (names []s
 			return names, wrong, nil
 		}
 		if err != nil {
-			return nil, nil, osError(err, "list the project folder %s", folder)
+			return nil, nil, namedError(err, "list the project folder %s", folder)
 		}
 		for _, e := range entries {
 			name := path.Join(folder, e.Name())
@@ -129,12 +129,12 @@ func listProjectFolder(root *os.Root, folder, ending string, max int) (names []s
 func readProjectFile(root *os.Root, name string) ([]byte, error) {
 	f, err := root.OpenFile(filepath.FromSlash(name), openToRead, 0)
 	if err != nil {
-		return nil, osError(err, "open the project file %s", name)
+		return nil, namedError(err, "open the project file %s", name)
 	}
 	defer f.Close()
 	content, err := io.ReadAll(io.LimitReader(f, project.MaxFileBytes+1))
 	if err != nil {
-		return nil, osError(err, "read the project file %s", name)
+		return nil, namedError(err, "read the project file %s", name)
 	}
 	if len(content) > project.MaxFileBytes {
 		return nil, fail.New(fail.Limit, "project_file_bytes", "the project file %s has more than %d bytes (limit project_file_bytes = %d)", name, project.MaxFileBytes, project.MaxFileBytes).

@@ -79,7 +79,7 @@ func (s *Sources) Acquire(ctx context.Context, run refresh.RunID, root string, s
 			WithFix("create it, or deploy with another source root").Because(err)
 	}
 	if err != nil {
-		return nil, osError(err, "source %q: open the source root %s", source.Name, root)
+		return nil, namedError(err, "source %q: open the source root %s", source.Name, root)
 	}
 	defer dir.Close()
 	m := matcher{ctx: ctx, root: dir, source: source, max: s.bounds.MaxFiles}
@@ -93,10 +93,10 @@ func (s *Sources) Acquire(ctx context.Context, run refresh.RunID, root string, s
 	}
 	target := filepath.Join(s.staged, string(run), source.Name)
 	if err := os.RemoveAll(target); err != nil {
-		return nil, osError(err, "remove what was staged in %s", target)
+		return nil, storeError(err, "remove what was staged in %s", target)
 	}
 	if err := os.MkdirAll(target, 0o700); err != nil {
-		return nil, osError(err, "create the staging folder %s", target)
+		return nil, storeError(err, "create the staging folder %s", target)
 	}
 	var artifacts []ports.Artifact
 	left := s.bounds.MaxBytes
@@ -120,7 +120,7 @@ func (s *Sources) Release(_ context.Context, run refresh.RunID) error {
 	}
 	target := filepath.Join(s.staged, string(run))
 	if err := os.RemoveAll(target); err != nil {
-		return osError(err, "remove the staging folder %s", target)
+		return storeError(err, "remove the staging folder %s", target)
 	}
 	return nil
 }
@@ -139,12 +139,12 @@ func (s *Sources) stage(ctx context.Context, root *os.Root, source, name, target
 		return ports.Artifact{}, changed("went away")
 	}
 	if err != nil {
-		return ports.Artifact{}, osError(err, "source %q: open %s", source, name)
+		return ports.Artifact{}, namedError(err, "source %q: open %s", source, name)
 	}
 	defer in.Close()
 	before, err := in.Stat()
 	if err != nil {
-		return ports.Artifact{}, osError(err, "source %q: look at %s", source, name)
+		return ports.Artifact{}, namedError(err, "source %q: look at %s", source, name)
 	}
 	if !before.Mode().IsRegular() {
 		return ports.Artifact{}, irregular(source, name)
@@ -155,27 +155,27 @@ func (s *Sources) stage(ctx context.Context, root *os.Root, source, name, target
 	}
 	out, err := os.OpenFile(target, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {
-		return ports.Artifact{}, osError(err, "create the staged copy %s", target)
+		return ports.Artifact{}, storeError(err, "create the staged copy %s", target)
 	}
 	hash := sha256.New()
 	// One byte more than expected is enough to see that the file grew.
-	size, err := pour(ctx, io.MultiWriter(hash, out), io.LimitReader(in, before.Size()+1))
-	if e := out.Close(); err == nil {
-		err = e
+	size, err := pour(ctx, io.MultiWriter(hash, copyWriter{out}), io.LimitReader(in, before.Size()+1))
+	if e := out.Close(); err == nil && e != nil {
+		err = storeError(e, "close the staged copy %s", target)
 	}
 	if err != nil {
-		return ports.Artifact{}, unlessClassified(err, "source %q: copy %s", source, name)
+		return ports.Artifact{}, unlessClassified(err, namedError, "source %q: read %s", source, name)
 	}
 	after, err := in.Stat()
 	if err != nil {
-		return ports.Artifact{}, osError(err, "source %q: look at %s again", source, name)
+		return ports.Artifact{}, namedError(err, "source %q: look at %s again", source, name)
 	}
 	named, err := root.Stat(filepath.FromSlash(name))
 	if errors.Is(err, iofs.ErrNotExist) {
 		return ports.Artifact{}, changed("went away")
 	}
 	if err != nil {
-		return ports.Artifact{}, osError(err, "source %q: look at %s again", source, name)
+		return ports.Artifact{}, namedError(err, "source %q: look at %s again", source, name)
 	}
 	if !os.SameFile(before, named) {
 		return ports.Artifact{}, changed("was replaced")
@@ -184,6 +184,17 @@ func (s *Sources) stage(ctx context.Context, root *os.Root, source, name, target
 		return ports.Artifact{}, changed("was written")
 	}
 	return ports.Artifact{Name: name, Path: target, Size: size, SHA256: project.Digest(hex.EncodeToString(hash.Sum(nil)))}, nil
+}
+
+// copyWriter writes a staged copy. Its errors are classified here, where they can be told from those of reading the source.
+type copyWriter struct{ file *os.File }
+
+func (w copyWriter) Write(b []byte) (int, error) {
+	n, err := w.file.Write(b)
+	if err != nil {
+		return n, storeError(err, "write the staged copy %s", w.file.Name())
+	}
+	return n, nil
 }
 
 // stagedName keeps the end of a file's name, with its extension, and replaces what the engine would read as a pattern.
@@ -305,7 +316,7 @@ func (m matcher) level(dir, seg string, last bool, max int) ([]string, error) {
 			return found, nil
 		}
 		if err != nil {
-			return nil, osError(err, "source %q: list the folder %s", m.source.Name, dir)
+			return nil, namedError(err, "source %q: list the folder %s", m.source.Name, dir)
 		}
 		for _, e := range entries {
 			// The pattern was proved well formed.
@@ -369,7 +380,7 @@ func (m matcher) refused(name string, err error) error {
 		return fail.New(fail.Denied, "outside_source_root", "source %q: %s leads out of the source root %s through a link", m.source.Name, name, m.root.Name()).
 			WithFix("copy the file below the source root, or deploy with a source root that holds it")
 	}
-	return osError(err, "source %q: look at %s", m.source.Name, name)
+	return namedError(err, "source %q: look at %s", m.source.Name, name)
 }
 
 func irregular(source, name string) error {

@@ -40,7 +40,7 @@ func (b Bundles) Get(ctx context.Context, id project.Digest) ([]byte, error) {
 	}
 	content, ok := b.Disk.Read(bundlePath(id))
 	if !ok {
-		return nil, fail.New(fail.Missing, "bundle_missing", "project bundle %s is not among the artifacts", id.Short())
+		return nil, fail.New(fail.Corrupt, "bundle_missing", "project bundle %s is not among the artifacts", id.Short())
 	}
 	if project.DigestOf(content) != id {
 		return nil, fail.New(fail.Corrupt, "bundle_corrupt", "project bundle %s does not have the digest that it is named by", id.Short())

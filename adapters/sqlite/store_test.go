@@ -548,7 +548,7 @@ func TestRefusedFiles(t *testing.T) {
 			if err := os.Remove(filepath.Dir(path)); err != nil {
 				t.Fatal(err)
 			}
-		}, fail.Missing, "no_data_directory"},
+		}, fail.Corrupt, "no_data_directory"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			path := filepath.Join(t.TempDir(), "dir", "leapview.db")
@@ -699,6 +699,20 @@ func TestCommitErrors(t *testing.T) {
 	}
 }
 
+// TestFileErrors proves that what the operating system refuses about the control plane's own files is the machine's trouble or damage,
+// and never the caller's fault.
+func TestFileErrors(t *testing.T) {
+	for cause, want := range map[error]fail.Kind{
+		syscall.EACCES: fail.Unavailable, syscall.EPERM: fail.Unavailable, syscall.EROFS: fail.Unavailable, syscall.ENOSPC: fail.Limit,
+		syscall.ENOENT: fail.Corrupt, syscall.ENOTDIR: fail.Corrupt, syscall.EIO: fail.Internal,
+	} {
+		err := translate(context.Background(), "/data/leapview.db", "prepare the schema", fmt.Errorf("keep a copy: %w", &os.PathError{Op: "open", Path: "/data/x", Err: cause}))
+		if fail.KindOf(err) != want || want != fail.Internal && fail.FixOf(err) == "" {
+			t.Errorf("%v became %s: %v, want %s", cause, fail.KindOf(err), err, want)
+		}
+	}
+}
+
 // TestDirectoryOfAnotherUser proves that a directory or file which this user may not write is refused at once, with its owner, its
 // mode and the way out. The child gives up root's rights first, since root may write everywhere.
 func TestDirectoryOfAnotherUser(t *testing.T) {
@@ -735,7 +749,7 @@ func TestDirectoryOfAnotherUser(t *testing.T) {
 		if !errors.As(err, &exit) || exit.ExitCode() != 1 {
 			t.Fatalf("the child: %v, %s", err, out)
 		}
-		for _, part := range []string{"denied not_writable " + tc.what, fmt.Sprintf("belongs to uid %d with mode", os.Geteuid()), "run as its owner"} {
+		for _, part := range []string{"unavailable not_writable " + tc.what, fmt.Sprintf("belongs to uid %d with mode", os.Geteuid()), "run as its owner"} {
 			if !strings.Contains(string(out), part) {
 				t.Errorf("%s does not say %q", out, part)
 			}

@@ -220,7 +220,7 @@ func bundlesSuite(t *testing.T, open func(*testing.T) (func() ports.Bundles, dis
 	t.Run("an unknown digest is missing, and what is no digest is refused", func(t *testing.T) {
 		reopen, _ := open(t)
 		_, err := reopen().Get(t.Context(), project.DigestOf([]byte("unknown")))
-		fileRefused(t, err, fail.Missing, "bundle_missing", project.DigestOf([]byte("unknown")).Short())
+		fileRefused(t, err, fail.Corrupt, "bundle_missing", project.DigestOf([]byte("unknown")).Short())
 		for _, id := range []project.Digest{"", "../leapview", project.Digest(strings.Repeat("A", 64)), project.Digest("../" + strings.Repeat("a", 61))} {
 			_, err := reopen().Get(t.Context(), id)
 			fileRefused(t, err, fail.Invalid, "bad_digest")
@@ -240,7 +240,7 @@ func bundlesSuite(t *testing.T, open func(*testing.T) (func() ports.Bundles, dis
 		}
 		disk.remove(t, path(id))
 		_, err := reopen().Get(t.Context(), id)
-		fileRefused(t, err, fail.Missing, "bundle_missing")
+		fileRefused(t, err, fail.Corrupt, "bundle_missing")
 	})
 	t.Run("a bundle above the bound is refused by limit and value", func(t *testing.T) {
 		reopen, _ := open(t)
@@ -252,7 +252,7 @@ func bundlesSuite(t *testing.T, open func(*testing.T) (func() ports.Bundles, dis
 		_, err := reopen().Put(ended(), []byte("bundle"))
 		fileRefused(t, err, fail.Canceled, "canceled")
 		_, err = reopen().Get(t.Context(), project.DigestOf([]byte("bundle")))
-		fileRefused(t, err, fail.Missing, "bundle_missing")
+		fileRefused(t, err, fail.Corrupt, "bundle_missing")
 		_, err = reopen().Get(ended(), project.DigestOf([]byte("bundle")))
 		fileRefused(t, err, fail.Canceled, "canceled")
 	})
