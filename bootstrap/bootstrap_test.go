@@ -3,6 +3,7 @@ package bootstrap
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"log/slog"
 	"net"
@@ -39,7 +40,7 @@ func extensions(t *testing.T) string {
 
 func small(t *testing.T) Config {
 	t.Helper()
-	return Config{DataDir: filepath.Join(t.TempDir(), "node"), Extensions: extensions(t), Listen: "127.0.0.1:0", MemoryBytes: 128 << 20, TempBytes: 128 << 20, Threads: 1}
+	return Config{DataDir: filepath.Join(t.TempDir(), "node"), Extensions: extensions(t), Listen: "127.0.0.1:0", MemoryBytes: 128 << 20, TempBytes: 128 << 20, Threads: 1, Limits: app.DefaultLimits()}
 }
 
 // TestGraph proves that every constructor of the node finds what it needs, without running any.
@@ -54,7 +55,7 @@ func TestGraph(t *testing.T) {
 // leaving no goroutine, no lock and no socket.
 func TestStartAndStop(t *testing.T) {
 	c := small(t)
-	o := cli.NodeOptions{DataDir: c.DataDir, Extensions: c.Extensions, Listen: c.Listen, Memory: c.MemoryBytes, TempSpace: c.TempBytes, Threads: c.Threads}
+	o := cli.NodeOptions{DataDir: c.DataDir, Extensions: c.Extensions, Listen: c.Listen, Memory: c.MemoryBytes, TempSpace: c.TempBytes, Threads: c.Threads, Limits: c.Limits}
 	for range 2 {
 		ctx, stop := context.WithCancel(context.Background())
 		ready, ended := make(chan string, 1), make(chan error, 1)
@@ -129,20 +130,25 @@ func TestClosers(t *testing.T) {
 
 // TestConfig proves that wrong settings are refused all at once, by name, and that missing ones are derived.
 func TestConfig(t *testing.T) {
-	_, err := Config{Listen: "0.0.0.0:80", MemoryBytes: 1, TempBytes: 1, Threads: -1}.complete()
-	if fail.KindOf(err) != fail.Invalid {
-		t.Fatalf("got %v", err)
-	}
-	for _, want := range []string{"data-dir", "extensions", "0.0.0.0:80", "memory", "temp-space", "threads"} {
-		if !strings.Contains(err.Error(), want) {
-			t.Errorf("the error does not name %s: %v", want, err)
+	const all = "data-dir extensions listen memory temp-space threads query-queue query-time bundle-calls answer-bytes body-bytes source-files source-bytes"
+	absurd := app.Limits{Ask: app.AskLimits{Bytes: 1 << 40, Calls: -1, Time: time.Hour * 1000}, QuerySlots: -1, QueryQueue: 1 << 30, SourceBytes: 1}
+	for want, limits := range map[string]app.Limits{all: {}, all + " query-slots": absurd} {
+		names := strings.Fields(want)
+		_, err := Config{Listen: "0.0.0.0:80", MemoryBytes: 1, TempBytes: 1, Threads: -1, Limits: limits}.complete()
+		if fail.KindOf(err) != fail.Invalid || !strings.Contains(err.Error(), fmt.Sprintf("%d settings", len(names))) {
+			t.Errorf("got %v, want %d settings refused", err, len(names))
+		}
+		for _, name := range names {
+			if !strings.Contains(err.Error(), name) {
+				t.Errorf("the error does not name %s: %v", name, err)
+			}
 		}
 	}
-	c, err := Config{DataDir: filepath.Join(t.TempDir(), "not", "there", "yet"), Extensions: "x"}.complete()
+	c, err := Config{DataDir: filepath.Join(t.TempDir(), "not", "there", "yet"), Extensions: "x", Limits: app.DefaultLimits()}.complete()
 	if err != nil {
 		t.Fatal(err)
 	}
-	if c.MemoryBytes < leastMemory || c.TempBytes < leastTemp || c.Threads < 1 || c.QuerySlots != 2*c.Threads || c.Ask.Bytes == 0 || !filepath.IsAbs(c.Extensions) {
+	if c.MemoryBytes < leastMemory || c.TempBytes < leastTemp || c.Threads < 1 || c.Limits.QuerySlots != 2*c.Threads || c.Limits.Ask.Bytes == 0 || !filepath.IsAbs(c.Extensions) {
 		t.Errorf("derived %+v", c)
 	}
 	if host, _, err := net.SplitHostPort(c.Listen); err != nil || host != "127.0.0.1" {

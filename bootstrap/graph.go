@@ -52,8 +52,8 @@ func graph(ctx context.Context, c Config, parts Parts, closers *Closers, log *sl
 			},
 			app.NewReleases, app.NewGenerations, app.NewDeployer, app.NewRefresher, app.NewRecoverer, app.NewWorker, app.NewStatus,
 			app.NewReadiness, app.NewAsker,
-			func(c Config) *app.Slots { return app.NewSlots(c.QuerySlots, c.QueryQueue) },
-			func(c Config) app.AskLimits { return c.Ask },
+			func(c Config) *app.Slots { return app.NewSlots(c.Limits.QuerySlots, c.Limits.QueryQueue) },
+			func(c Config) app.AskLimits { return c.Limits.Ask },
 			func(c Config, a *app.Asker, d *app.Deployer, r *app.Refresher, w *app.Worker, s *app.Status, ready *app.Readiness, rec *app.Recoverer,
 				h app.Health, log *slog.Logger, g *app.Generations, f Files) *Node {
 				return &Node{c, a, d, r, w, s, ready, rec, h, log, g, f.Listen}

@@ -32,7 +32,7 @@ const healthInterval = 250 * time.Millisecond
 
 func config(o cli.NodeOptions) Config {
 	return Config{DataDir: o.DataDir, Extensions: o.Extensions, Listen: o.Listen, MemoryBytes: o.Memory, TempBytes: o.TempSpace, Threads: o.Threads,
-		LogJSON: o.LogJSON, LogDebug: o.Verbose}
+		Limits: o.Limits, LogJSON: o.LogJSON, LogDebug: o.Verbose}
 }
 
 func logger(w io.Writer, c Config, level slog.Level) *slog.Logger {
@@ -85,7 +85,7 @@ func (n *Node) serve(ctx context.Context, ready func(addr string)) error {
 	if err != nil {
 		return errors.Join(err, public.Close())
 	}
-	server := http.New(n.Asker, n.Deployer, n.Refresher, n.Worker, n.Status, n.Readiness, http.Options{Listen: public.Addr().String(), MaxBody: n.Config.MaxBody, Version: cli.Version}, n.Log)
+	server := http.New(n.Asker, n.Deployer, n.Refresher, n.Worker, n.Status, n.Readiness, http.Options{Listen: public.Addr().String(), MaxBody: n.Config.Limits.BodyBytes, Version: cli.Version}, n.Log)
 
 	n.Log.InfoContext(ctx, "listening", "address", public.Addr().String())
 	serving, stopServing := context.WithCancel(context.WithoutCancel(ctx))

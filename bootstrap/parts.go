@@ -82,7 +82,7 @@ func openFiles(_ context.Context, c Config, boot app.Boot, closers *Closers) (Fi
 		return Files{}, err
 	}
 	return Files{
-		Sources:   fs.NewSources(layout, fs.SourcesOptions{}),
+		Sources:   fs.NewSources(layout, fs.SourcesOptions{MaxFiles: c.Limits.SourceFiles, MaxBytes: c.Limits.SourceBytes}),
 		Bundles:   fs.NewBundles(layout),
 		Watermark: fs.NewWatermark(layout),
 		Listen:    lock.Listen,
@@ -133,7 +133,7 @@ func openStore(ctx context.Context, c Config, boot app.Boot, identity ports.Iden
 		ExtensionsDir: c.Extensions, ExtensionsLock: leapview.ExtensionsLock,
 		MemoryBytes: c.MemoryBytes, Threads: c.Threads, TempBytes: c.TempBytes,
 		// Besides the readings of requests: the build, the refresh's own readings, compiling, and looking things up.
-		Connections: c.QuerySlots + 8,
+		Connections: c.Limits.QuerySlots + 8,
 		Create:      !record.Ready,
 	})
 	if err != nil {

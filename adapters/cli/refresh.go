@@ -52,6 +52,7 @@ new snapshot. When anything fails, the old one stays. A running node does the wo
 	cmd.Flags().StringVar(&key, "idempotency-key", "", "the same `key` gives the run that was requested with it before")
 	cmd.Flags().BoolVar(&noWait, "no-wait", false, "print the run's id and do not wait for its end")
 	p.nodeFlags(cmd)
+	p.limitFlags(cmd, true)
 	return cmd
 }
 

@@ -28,6 +28,7 @@ It prints READY and its address once it answers, and stops on SIGINT or SIGTERM.
 	cmd.Flags().StringVar(&p.options.Listen, "listen", "127.0.0.1:8080", "loopback `address` and port to serve on; port 0 takes a free one")
 	fillFromEnvironment(cmd.Flags(), "listen")
 	p.nodeFlags(cmd)
+	p.limitFlags(cmd, false)
 	return cmd
 }
 

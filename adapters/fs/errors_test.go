@@ -38,7 +38,7 @@ func useStore(l Layout) map[string]error {
 	if err := os.WriteFile(filepath.Join(root, "a.csv"), []byte("x"), 0o600); err != nil {
 		return map[string]error{"setup": err}
 	}
-	_, out["stage"] = NewSources(l, SourcesOptions{}).Acquire(ctx, "run", root, project.Source{Name: "s", Location: "a.csv"})
+	_, out["stage"] = NewSources(l, roomy).Acquire(ctx, "run", root, project.Source{Name: "s", Location: "a.csv"})
 	return out
 }
 
@@ -97,7 +97,7 @@ func TestOwnFilesAreNotTheCallers(t *testing.T) {
 func TestNamedFilesAreTheCallers(t *testing.T) {
 	l, dir := prepare(t), t.TempDir()
 	write(t, filepath.Join(dir, "file"), "x")
-	_, err := NewSources(l, SourcesOptions{}).Acquire(t.Context(), "run", filepath.Join(dir, "nowhere"), project.Source{Name: "s", Location: "a.csv"})
+	_, err := NewSources(l, roomy).Acquire(t.Context(), "run", filepath.Join(dir, "nowhere"), project.Source{Name: "s", Location: "a.csv"})
 	if fail.KindOf(err) != fail.Missing {
 		t.Errorf("source root: %s: %v", fail.KindOf(err), err)
 	}

@@ -117,6 +117,9 @@ func (h *process) kill(t *testing.T) {
 	}
 }
 
+// roomy bounds are met by no test that is not about them.
+var roomy = SourcesOptions{MaxFiles: 1000, MaxBytes: 1 << 30}
+
 // prepare makes a data directory for one test.
 func prepare(t *testing.T) Layout {
 	t.Helper()

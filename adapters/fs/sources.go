@@ -24,13 +24,7 @@ import (
 // openToRead does not wait for a pipe's other end, should a file become one between looking and opening.
 const openToRead = os.O_RDONLY | syscall.O_NONBLOCK
 
-// The bounds of one source when SourcesOptions leave them out.
-const (
-	DefaultSourceFiles = 1000
-	DefaultSourceBytes = 16 << 30
-)
-
-// SourcesOptions bound what one source may bring in. Zero values mean the defaults.
+// SourcesOptions bound what one source may bring in.
 type SourcesOptions struct {
 	MaxFiles int
 	MaxBytes int64
@@ -48,12 +42,6 @@ type Sources struct {
 
 // NewSources stages into the layout's folder.
 func NewSources(l Layout, o SourcesOptions) *Sources {
-	if o.MaxFiles == 0 {
-		o.MaxFiles = DefaultSourceFiles
-	}
-	if o.MaxBytes == 0 {
-		o.MaxBytes = DefaultSourceBytes
-	}
 	return &Sources{staged: l.Staged, bounds: o}
 }
 
@@ -151,7 +139,7 @@ func (s *Sources) stage(ctx context.Context, root *os.Root, source, name, target
 	}
 	if before.Size() > left {
 		return ports.Artifact{}, fail.New(fail.Limit, "source_bytes", "source %q: its files have more than %d bytes together, reached at %s (limit source_bytes = %d)", source, s.bounds.MaxBytes, name, s.bounds.MaxBytes).
-			WithFix("narrow its location, or split it into several sources")
+			WithFix("narrow its location, split it into several sources, or raise --source-bytes of what refreshes")
 	}
 	out, err := os.OpenFile(target, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {
@@ -367,7 +355,7 @@ func (m matcher) wanted(name string, last, listed bool) (bool, error) {
 func (m matcher) bounded(names []string, max int) ([]string, error) {
 	if len(names) > max {
 		return nil, fail.New(fail.Limit, "source_files", "source %q: location %q matches more than %d files or folders (limit source_files = %d)", m.source.Name, m.source.Location, m.max, m.max).
-			WithFix("narrow its location, or split it into several sources")
+			WithFix("narrow its location, split it into several sources, or raise --source-files of what refreshes")
 	}
 	return names, nil
 }

@@ -29,7 +29,8 @@ func (r *routes) deploy(c echo.Context) error {
 	if !filepath.IsAbs(root) || len(query) > 1 {
 		return fail.New(fail.Invalid, "bad_source_root", "a deployment needs exactly the query parameter source_root, an absolute path; it is %q", root)
 	}
-	bundle, err := readBody(c, maxBundle)
+	bundle, err := readBody(c, maxBundle, fail.New(fail.Limit, "bundle_too_large", "the project bundle is longer than %d bytes (limit bundle_bytes = %d)", maxBundle, maxBundle).
+		WithFix("a project holds declarations and SQL; keep data files out of it"))
 	if err != nil {
 		return err
 	}
