@@ -27,7 +27,14 @@ const (
 )
 
 // Final tells whether a run in this status never changes again.
-func (s Status) Final() bool { return s == Succeeded || s == Failed || s == Canceled }
+func (s Status) Final() bool {
+	switch s {
+	case Succeeded, Failed, Canceled:
+		return true
+	case Queued, Running:
+	}
+	return false
+}
 
 // Failure says why a run ended without activating. Its zero value means that it did not fail.
 type Failure struct {
@@ -256,20 +263,16 @@ func (s State) Interrupted(committed serving.Snapshot, now time.Time) ([]Event, 
 	}
 	const reason = "whoever worked on it ended without saying how it ended"
 	var events []Event
-	switch c := s.Candidate.(type) {
-	case nil, Orphan:
-	case Begun:
-		orphan := Abandon(c, reason)
-		if committed != 0 {
-			proved, err := c.Proved(c.mark, committed)
-			if err != nil {
-				return nil, err
-			}
-			orphan = Abandon(proved, reason)
+	candidate := s.Candidate
+	if b, begun := candidate.(Begun); begun && committed != 0 {
+		proved, err := b.Proved(b.mark, committed)
+		if err != nil {
+			return nil, err
 		}
-		events = append(events, CandidateOrphaned{Candidate: orphan, At: now})
-	default:
-		events = append(events, CandidateOrphaned{Candidate: Abandon(c, reason), At: now})
+		candidate = proved
+	}
+	if candidate != nil && candidate.Stage() != StageOrphan {
+		events = append(events, CandidateOrphaned{Candidate: Abandon(candidate, reason), At: now})
 	}
 	if s.Run.Attempts >= MaxAttempts {
 		return append(events, RunEnded{Run: s.Run.ID, Status: Failed, At: now, Failure: Failure{Kind: fail.Unavailable.String(), Code: "interrupted",
