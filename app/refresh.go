@@ -186,7 +186,11 @@ func (r *Refresher) refresh(ctx context.Context, w serving.Workspace, id refresh
 	// 3. Missing tables are recorded, then created empty in commits of their own, since a schema change inside the data
 	// transaction is not safe beside readers. Then one transaction writes all rows and the mark.
 	if err := r.record(ctx, scope, func(s refresh.State, now time.Time) ([]refresh.Event, error) {
-		var events []refresh.Event
+		// What was read is told by the same transaction.
+		events, err := s.RecordSources(begun, consumed(rel.Project.Sources, artifacts), now)
+		if err != nil {
+			return nil, err
+		}
 		for _, m := range rel.Models {
 			more, err := s.RecordTable(begun, m.Name, m.Table, now)
 			if err != nil {

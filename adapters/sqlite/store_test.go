@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -81,6 +82,8 @@ func namedSteps(name string) fs.FS {
 	}
 	const second = `CREATE TABLE later (x INTEGER NOT NULL) STRICT; INSERT INTO later VALUES (42);`
 	switch name {
+	case "one":
+		return steps(first)
 	case "two":
 		return steps(first, second)
 	case "three":
@@ -303,12 +306,20 @@ func TestSchemaIsStrict(t *testing.T) {
 func TestDownUndoesUp(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "leapview.db")
 	closeStore(t, open(t, path, ""))
-	down, err := migrations.Files.ReadFile("0001_control_plane.down.sql")
-	if err != nil {
-		t.Fatal(err)
+	steps, err := fs.Glob(migrations.Files, "*.down.sql")
+	if err != nil || len(steps) == 0 {
+		t.Fatalf("%v, %v", steps, err)
+	}
+	var down string
+	for _, step := range slices.Backward(steps) {
+		b, err := migrations.Files.ReadFile(step)
+		if err != nil {
+			t.Fatal(err)
+		}
+		down += string(b)
 	}
 	beside(t, path, func(db *sql.DB) error {
-		if _, err := db.Exec(`PRAGMA foreign_keys = 1; ` + string(down)); err != nil {
+		if _, err := db.Exec(`PRAGMA foreign_keys = 1; ` + down); err != nil {
 			return err
 		}
 		var left string
@@ -326,7 +337,7 @@ func TestDownUndoesUp(t *testing.T) {
 // from before, and that only the newest copy is kept.
 func TestUpgradeKeepsACopy(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "leapview.db")
-	s := open(t, path, "")
+	s := open(t, path, "one")
 	remember(t, s)
 	closeStore(t, s)
 	s = open(t, path, "two")
@@ -341,7 +352,7 @@ func TestUpgradeKeepsACopy(t *testing.T) {
 	if v, dirty := version(t, path+".before-v0002"); v != 1 || dirty {
 		t.Fatalf("the copy's version is %d, dirty %v", v, dirty)
 	}
-	s = open(t, path+".before-v0002", "")
+	s = open(t, path+".before-v0002", "one")
 	recalled(t, s)
 	closeStore(t, s)
 	closeStore(t, open(t, path, "three"))
@@ -354,7 +365,7 @@ func TestUpgradeKeepsACopy(t *testing.T) {
 // touched, dirty or not; and that the way back named there works.
 func TestNewerSchemaIsRefused(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "leapview.db")
-	s := open(t, path, "")
+	s := open(t, path, "one")
 	remember(t, s)
 	closeStore(t, s)
 	closeStore(t, open(t, path, "two"))
@@ -363,7 +374,7 @@ func TestNewerSchemaIsRefused(t *testing.T) {
 			_, err := db.Exec(`UPDATE schema_migrations SET dirty = ?`, dirty)
 			return err
 		})
-		err := refusedOpen(t, path, "")
+		err := refusedOpen(t, path, "one")
 		if fail.KindOf(err) != fail.Conflict || fail.CodeOf(err) != "newer_schema" {
 			t.Fatalf("got %v", err)
 		}
@@ -379,7 +390,7 @@ func TestNewerSchemaIsRefused(t *testing.T) {
 	if err := os.Rename(path+".before-v0002", path); err != nil {
 		t.Fatal(err)
 	}
-	recalled(t, open(t, path, ""))
+	recalled(t, open(t, path, "one"))
 }
 
 // TestKilledUpgradeHeals proves, with a real process that is killed at exactly that point, that an upgrade which died within a
@@ -401,7 +412,7 @@ func TestKilledUpgradeHeals(t *testing.T) {
 			// What an earlier control plane of this directory left must not be taken for the copy of this one.
 			write(t, path+".before-v0002", []byte("of another control plane"))
 			if tc.from {
-				s := open(t, path, "")
+				s := open(t, path, "one")
 				remember(t, s)
 				closeStore(t, s)
 			}
@@ -479,7 +490,7 @@ func killWhen(t *testing.T, path, steps string, reached func(*sql.DB) bool) {
 // at once, so that the older binary goes on, and that a half upgraded file without its copy is refused.
 func TestHealingAcrossBinaries(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "leapview.db")
-	s := open(t, path, "")
+	s := open(t, path, "one")
 	remember(t, s)
 	closeStore(t, s)
 	err := refusedOpen(t, path, "two, the second is wrong")
@@ -489,7 +500,7 @@ func TestHealingAcrossBinaries(t *testing.T) {
 	if v, dirty := version(t, path); v != 1 || dirty {
 		t.Fatalf("a wrong step left version %d, dirty %v", v, dirty)
 	}
-	s = open(t, path, "")
+	s = open(t, path, "one")
 	recalled(t, s)
 	closeStore(t, s)
 	// As a kill leaves it: the copy from the refused upgrade is still beside the file.

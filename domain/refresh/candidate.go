@@ -16,6 +16,15 @@ type File struct {
 	SHA256 project.Digest
 }
 
+// SourceFile is a source's file as an attempt read it.
+type SourceFile struct {
+	Source string
+	// Name is relative to the source root, slash-separated.
+	Name   string
+	Size   int64
+	SHA256 project.Digest
+}
+
 // CheckResult is what one check found in a candidate.
 type CheckResult struct {
 	Model string

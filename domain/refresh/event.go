@@ -46,6 +46,13 @@ type AttemptBegan struct {
 	At        time.Time
 }
 
+// SourcesAcquired: the attempt has copied these files and reads nothing else.
+type SourcesAcquired struct {
+	Candidate Begun
+	Files     []SourceFile
+	At        time.Time
+}
+
 // TableRecorded: a physical table may exist in the lake under this name. It is recorded before it is created.
 type TableRecorded struct {
 	Table string
@@ -123,6 +130,9 @@ func (RunRequested) EventName() string { return "run_requested" }
 
 // EventName is attempt_began.
 func (AttemptBegan) EventName() string { return "attempt_began" }
+
+// EventName is sources_acquired.
+func (SourcesAcquired) EventName() string { return "sources_acquired" }
 
 // EventName is table_recorded.
 func (TableRecorded) EventName() string { return "table_recorded" }

@@ -183,6 +183,22 @@ func (s State) at(m Mark, want Stage) error {
 	return nil
 }
 
+// RecordSources records what the attempt read, once, before it commits anything; no event when it read nothing.
+func (s State) RecordSources(b Begun, files []SourceFile, now time.Time) ([]Event, error) {
+	if err := s.at(b.mark, StageBegun); err != nil {
+		return nil, err
+	}
+	for _, f := range files {
+		if f.Source == "" || f.Name == "" || f.Size < 0 || len(f.SHA256) != 64 {
+			return nil, fail.New(fail.Internal, "bad_source_record", "%s: file %q of source %q has no size or digest", b.mark, f.Name, f.Source)
+		}
+	}
+	if len(files) == 0 {
+		return nil, nil
+	}
+	return []Event{SourcesAcquired{Candidate: b, Files: append([]SourceFile(nil), files...), At: now}}, nil
+}
+
 // RecordTable records a physical table before it is created; no event when it already is.
 func (s State) RecordTable(b Begun, model, table string, now time.Time) ([]Event, error) {
 	if err := s.at(b.mark, StageBegun); err != nil {

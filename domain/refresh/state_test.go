@@ -97,7 +97,7 @@ func (w *world) apply(t *testing.T, events []Event) {
 			w.run(e.Run).Status = Queued
 		case RunEnded:
 			w.run(e.Run).Status = e.Status
-		case WorkspaceCreated, ReleaseAccepted, TableRecorded, GenerationRetired:
+		case WorkspaceCreated, ReleaseAccepted, SourcesAcquired, TableRecorded, GenerationRetired:
 		default:
 			t.Fatalf("the world does not know %T", e)
 		}
@@ -310,6 +310,38 @@ func TestBegin(t *testing.T) {
 	s.Lineage = ""
 	if _, _, err := s.Begin("boot", "rel", "plan", now); fail.KindOf(err) != fail.Corrupt {
 		t.Errorf("no lineage: %v", err)
+	}
+}
+
+// Proves that what an attempt read is recorded whole, by the attempt itself, and only before it commits.
+func TestRecordSources(t *testing.T) {
+	b := Begun{attempt{goodMark}}
+	s := State{Workspace: "w", Fence: 3, Run: &Run{ID: "r", Status: Running}, Candidate: b}
+	good := SourceFile{Source: "s", Name: "a.csv", Size: 0, SHA256: goodFile.SHA256}
+	files := []SourceFile{good}
+	events, err := s.RecordSources(b, files, now)
+	if err != nil || len(events) != 1 {
+		t.Fatalf("got %v, %v", events, err)
+	}
+	files[0].Name = "changed"
+	if got := events[0].(SourcesAcquired); got.Files[0] != good || got.Candidate != b || !got.At.Equal(now) {
+		t.Errorf("got %+v", got)
+	}
+	if events, err := s.RecordSources(b, nil, now); err != nil || len(events) != 0 {
+		t.Errorf("nothing read: %v, %v", events, err)
+	}
+	for _, bad := range []SourceFile{{}, {Name: "a", SHA256: good.SHA256}, {Source: "s", SHA256: good.SHA256}, {Source: "s", Name: "a"}, {Source: "s", Name: "a", Size: -1, SHA256: good.SHA256}} {
+		if _, err := s.RecordSources(b, []SourceFile{good, bad}, now); fail.CodeOf(err) != "bad_source_record" {
+			t.Errorf("%+v: %v", bad, err)
+		}
+	}
+	s.Candidate = Committed{b.attempt, 6}
+	if _, err := s.RecordSources(b, []SourceFile{good}, now); fail.CodeOf(err) != "candidate_moved" {
+		t.Errorf("after the commit: %v", err)
+	}
+	s.Fence = 4
+	if _, err := s.RecordSources(b, []SourceFile{good}, now); fail.KindOf(err) != fail.Fenced {
+		t.Errorf("fenced: %v", err)
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"reflect"
 	"strings"
 	"sync"
 	"testing"
@@ -13,6 +14,7 @@ import (
 	"leapview/adapters/mem"
 	"leapview/bootstrap"
 	"leapview/domain/fail"
+	"leapview/domain/project"
 	"leapview/domain/refresh"
 	"leapview/ports"
 	"leapview/tests/nodetest"
@@ -204,6 +206,7 @@ func TestDeathAfterEachStep(t *testing.T) {
 	died := errors.New("the process died")
 	for name, step := range map[string]func([]refresh.Event) bool{
 		"begin":    holds[refresh.AttemptBegan],
+		"sources":  holds[refresh.SourcesAcquired],
 		"tables":   holds[refresh.TableRecorded],
 		"commit":   holds[refresh.CandidateCommitted],
 		"sync":     holds[refresh.CandidateSynced],
@@ -266,6 +269,29 @@ func TestDeathAfterEachStep(t *testing.T) {
 				t.Error(err)
 			}
 		}
+	}
+}
+
+// TestSourcesAreRecorded proves that each attempt's source files are known afterwards, with the digests of what was there when it read
+// them, and that no transaction was added for them.
+func TestSourcesAreRecorded(t *testing.T) {
+	n, w, f := faultyNode(t)
+	n.Refresh(t)
+	for fence, amount := range map[refresh.Fence]int{1: 10, 2: 99} {
+		content := []byte("id,region,amount\n" + nodetest.Order(1, "north", amount) + "\n")
+		want := []refresh.SourceFile{{Source: "orders", Name: "orders.csv", Size: int64(len(content)), SHA256: project.DigestOf(content)}}
+		if got := w.control.SourceFiles(fence); !reflect.DeepEqual(got, want) {
+			t.Errorf("attempt %d read %+v, want %+v", fence, got, want)
+		}
+	}
+	w.write(nodetest.Order(1, "north", 7))
+	f.set(nil, nil)
+	n.Refresh(t)
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	// The request, the attempt, what it read and makes, its commit, its files, its checks, the activation.
+	if f.updates != 7 {
+		t.Errorf("a refresh writes %d times", f.updates)
 	}
 }
 
