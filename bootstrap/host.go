@@ -144,7 +144,7 @@ func (n *Node) serve(ctx context.Context, ready func(addr string)) error {
 	defer cancel()
 	// Both are told at once, so that a slow one does not take the other's time.
 	stopServing()
-	stopWorking(app.ErrStopping)
+	stopWorking(errors.Join(app.ErrStopping, fatal))
 	stopErr := lifecycle.Stop(stop)
 	if errors.Is(stopErr, context.DeadlineExceeded) {
 		stopErr = fail.New(fail.Unavailable, "stop_timeout", "not everything under way ended within %s; the process ends without it", stopTime).Because(stopErr)

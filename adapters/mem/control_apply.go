@@ -92,6 +92,9 @@ func (s *controlState) apply(w serving.Workspace, event refresh.Event) error {
 			return runEnded(e.Run)
 		}
 		r.Status, r.Owner = refresh.Queued, ""
+		if e.Stopped {
+			r.Stops++
+		}
 		return nil
 	case refresh.RunEnded:
 		r := s.run(w, e.Run)

@@ -56,8 +56,8 @@ func apply(ctx context.Context, tx *sql.Tx, state refresh.State, event refresh.E
 		}
 		return w.unprotect(ctx, protectLeased, leaseHolder(e.Owner, e.Generation))
 	case refresh.RunRequeued:
-		return w.one(ctx, notRunning(e.Run), `UPDATE runs SET status = 'queued', owner = NULL WHERE workspace = ? AND id = ? AND status = 'running'`,
-			w.workspace, e.Run)
+		return w.one(ctx, notRunning(e.Run), `UPDATE runs SET status = 'queued', owner = NULL, stops = stops + ? WHERE workspace = ? AND id = ? AND status = 'running'`,
+			e.Stopped, w.workspace, e.Run)
 	case refresh.RunEnded:
 		return w.one(ctx, notRunning(e.Run), `UPDATE runs SET status = ?, ended_at = ?, failure_kind = ?, failure_code = ?, failure_message = ?
 			WHERE workspace = ? AND id = ? AND status IN ('queued', 'running')`,

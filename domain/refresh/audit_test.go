@@ -44,7 +44,7 @@ func TestAudit(t *testing.T) {
 		{CandidateOrphaned{Abandon(c, "why"), now}, "ann", "flights/runs/run1", "ok", `"reason":"why"`},
 		{Activated{v, serving.Pointer{}, serving.Pointer{Generation: 1, Snapshot: 9, ActivatedAt: now}, "boot"}, "ann", "flights/generations/1", "ok", `"snapshot":9`},
 		{GenerationRetired{1, "boot", now}, "ann", "flights/generations/1", "ok", `{"owner":"boot"}`},
-		{RunRequeued{"run1", "why", now}, "ann", "flights/runs/run1", "ok", `{"reason":"why"}`},
+		{RunRequeued{"run1", true, "why", now}, "ann", "flights/runs/run1", "ok", `{"reason":"why"}`},
 		{RunEnded{"run1", Succeeded, Failure{}, now}, "ann", "flights/runs/run1", "ok", `{}`},
 		{RunEnded{"run1", Failed, Failure{"invalid", "checks_failed", "no"}, now}, "ann", "flights/runs/run1", "failed", `"checks_failed"`},
 	}

@@ -101,11 +101,13 @@ type GenerationRetired struct {
 	At         time.Time
 }
 
-// RunRequeued: an attempt died with its process; the run waits for another attempt.
+// RunRequeued: an attempt ended with its process; the run waits for another one.
 type RunRequeued struct {
-	Run    RunID
-	Reason string
-	At     time.Time
+	Run RunID
+	// Stopped tells that the node chose to stop, so that the attempt does not count as one that died.
+	Stopped bool
+	Reason  string
+	At      time.Time
 }
 
 // RunEnded: the run reached a final status.

@@ -1,6 +1,7 @@
 package refresh
 
 import (
+	"fmt"
 	"time"
 
 	"leapview/domain/fail"
@@ -13,6 +14,9 @@ const MaxLiveRuns = 16
 
 // MaxAttempts bounds how often a run is tried again after its process died.
 const MaxAttempts = 3
+
+// MaxStops bounds how many of a run's attempts may end because the node chose to stop and not count as having died.
+const MaxStops = 32
 
 // Status is where a run stands.
 type Status string
@@ -62,6 +66,8 @@ type Run struct {
 	Status         Status
 	// Attempts counts the attempts begun so far.
 	Attempts int
+	// Stops counts the attempts that ended because the node chose to stop.
+	Stops int
 	// Deployment is the number of the deployment that the newest attempt compiles; 0 before the first.
 	Deployment  int64
 	RequestedAt time.Time
@@ -274,10 +280,19 @@ func (s State) Fail(status Status, f Failure, now time.Time) ([]Event, error) {
 // attempt becomes an orphan; the run waits for another attempt, or fails when it has had enough of them. A run that is not running
 // stays as it is.
 func (s State) Interrupted(committed serving.Snapshot, now time.Time) ([]Event, error) {
+	return s.settle(committed, false, "whoever worked on it ended without saying how it ended", now)
+}
+
+// Stopped settles the scope's run as Interrupted does, for the node that works on it and chose to stop: the attempt does not count as
+// one that died, MaxStops times.
+func (s State) Stopped(committed serving.Snapshot, now time.Time) ([]Event, error) {
+	return s.settle(committed, true, "the node that worked on it stopped", now)
+}
+
+func (s State) settle(committed serving.Snapshot, stopped bool, reason string, now time.Time) ([]Event, error) {
 	if s.Run == nil || s.Run.Status != Running {
 		return nil, nil
 	}
-	const reason = "whoever worked on it ended without saying how it ended"
 	var events []Event
 	candidate := s.Candidate
 	if b, begun := candidate.(Begun); begun && committed != 0 {
@@ -290,9 +305,10 @@ func (s State) Interrupted(committed serving.Snapshot, now time.Time) ([]Event, 
 	if candidate != nil && candidate.Stage() != StageOrphan {
 		events = append(events, CandidateOrphaned{Candidate: Abandon(candidate, reason), At: now})
 	}
-	if s.Run.Attempts >= MaxAttempts {
+	stopped = stopped && s.Run.Stops < MaxStops
+	if !stopped && s.Run.Attempts-s.Run.Stops >= MaxAttempts {
 		return append(events, RunEnded{Run: s.Run.ID, Status: Failed, At: now, Failure: Failure{Kind: fail.Unavailable.String(), Code: "interrupted",
-			Message: "whoever worked on the run ended without saying how it ended, in each of its attempts"}}), nil
+			Message: fmt.Sprintf("none of the run's %d attempts came to its end: the last time, %s", s.Run.Attempts, reason)}}), nil
 	}
-	return append(events, RunRequeued{Run: s.Run.ID, Reason: reason, At: now}), nil
+	return append(events, RunRequeued{Run: s.Run.ID, Stopped: stopped, Reason: reason, At: now}), nil
 }

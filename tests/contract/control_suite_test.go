@@ -582,6 +582,11 @@ func controlRequeue(t *testing.T, c controlPlane) {
 func controlGivesUp(t *testing.T, c controlPlane) {
 	d := controlFlights(t, c).ready()
 	d.request("run1", "")
+	// What stopped on purpose does not count.
+	for i := range 2 {
+		d.begin("run1", fmt.Sprintf("stopping%d", i))
+		d.update(refresh.Scope{Run: "run1"}, func(s refresh.State) ([]refresh.Event, error) { return s.Stopped(0, controlNow) })
+	}
 	for i := range refresh.MaxAttempts {
 		d.begin("run1", fmt.Sprintf("boot%d", i))
 		d.update(refresh.Scope{Run: "run1"}, func(s refresh.State) ([]refresh.Event, error) {
@@ -589,6 +594,9 @@ func controlGivesUp(t *testing.T, c controlPlane) {
 		})
 	}
 	s := d.load("run1")
+	if s.Run.Attempts != refresh.MaxAttempts+2 || s.Run.Stops != 2 {
+		t.Fatalf("%d attempts, %d stops", s.Run.Attempts, s.Run.Stops)
+	}
 	if s.Run.Status != refresh.Failed || s.Run.Failure.Code != "interrupted" || s.Run.EndedAt != controlStored || len(s.Live) != 0 {
 		t.Fatalf("run %#v", s.Run)
 	}

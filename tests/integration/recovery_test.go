@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"leapview/adapters/mem"
+	"leapview/app"
 	"leapview/bootstrap"
 	"leapview/domain/fail"
 	"leapview/domain/project"
@@ -64,10 +65,8 @@ func holds[E refresh.Event](events []refresh.Event) bool {
 	return false
 }
 
-// faultyNode is a node of twins that serves a first refresh, with its control plane's faults.
-func faultyNode(t *testing.T) (*nodetest.Node, *world, *faulty) {
-	t.Helper()
-	w := newWorld(t)
+// faulty are the parts of a node of twins, with its control plane's faults, which a restart keeps.
+func (w *world) faulty() (bootstrap.Parts, *faulty) {
 	parts, f := w.twins(), &faulty{}
 	open := parts.Control
 	parts.Control = func(ctx context.Context, c bootstrap.Config, closers *bootstrap.Closers) (bootstrap.Control, error) {
@@ -75,6 +74,14 @@ func faultyNode(t *testing.T) (*nodetest.Node, *world, *faulty) {
 		f.Control, s.Control = s.Control, f
 		return s, err
 	}
+	return parts, f
+}
+
+// faultyNode is a node of twins that serves a first refresh, with its control plane's faults.
+func faultyNode(t *testing.T) (*nodetest.Node, *world, *faulty) {
+	t.Helper()
+	w := newWorld(t)
+	parts, f := w.faulty()
 	n := nodetest.Open(t, nodetest.Config(t, w.dir), parts)
 	w.write(nodetest.Order(1, "north", 10))
 	n.Deploy(t, nodetest.Files())
@@ -214,13 +221,7 @@ func TestDeathAfterEachStep(t *testing.T) {
 	} {
 		for _, written := range []bool{false, true} {
 			w := newWorld(t)
-			parts, f := w.twins(), &faulty{}
-			open := parts.Control
-			parts.Control = func(ctx context.Context, c bootstrap.Config, closers *bootstrap.Closers) (bootstrap.Control, error) {
-				s, err := open(ctx, c, closers)
-				f.Control, s.Control = s.Control, f
-				return s, err
-			}
+			parts, f := w.faulty()
 			n := nodetest.Open(t, nodetest.Config(t, w.dir), parts)
 			w.write(nodetest.Order(1, "north", 10))
 			n.Deploy(t, nodetest.Files())
@@ -268,6 +269,93 @@ func TestDeathAfterEachStep(t *testing.T) {
 			if err := <-ended; err != nil {
 				t.Error(err)
 			}
+		}
+	}
+}
+
+// TestStopGivesTheRunBack proves that a node which chose to stop during a refresh, at whatever step, gives the run back without burning one
+// of its attempts, more often than a run may die; that a death in between counts, and so does a stop that could not be written down or
+// that a fatal error forced; and that the run is worked to its end at last.
+func TestStopGivesTheRunBack(t *testing.T) {
+	for name, step := range map[string]func([]refresh.Event) bool{
+		"begin":    holds[refresh.AttemptBegan],
+		"sources":  holds[refresh.SourcesAcquired],
+		"commit":   holds[refresh.CandidateCommitted],
+		"sync":     holds[refresh.CandidateSynced],
+		"validate": holds[refresh.CandidateValidated],
+	} {
+		w := newWorld(t)
+		parts, f := w.faulty()
+		n := nodetest.Open(t, nodetest.Config(t, w.dir), parts)
+		w.write(nodetest.Order(1, "north", 10))
+		n.Deploy(t, nodetest.Files())
+		n.Refresh(t)
+		w.write(nodetest.Order(1, "north", 99))
+		asked, err := n.Refresher.Request(context.Background(), nodetest.Workspace, "", "local")
+		if err != nil {
+			t.Fatal(err)
+		}
+		restarted := func(died int) {
+			t.Helper()
+			n.Close(t)
+			f.set(nil, nil)
+			n = nodetest.Open(t, nodetest.Config(t, w.dir), parts)
+			run, err := n.Refresher.Run(context.Background(), nodetest.Workspace, asked.ID)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if run.Status != refresh.Queued || run.Attempts-run.Stops != died {
+				t.Fatalf("%s: after the restart the run is %s after %d attempts and %d stops, want %d that died", name, run.Status, run.Attempts, run.Stops, died)
+			}
+			if got := n.Ask(t, "region", nil); got != `[["north",1,10]]` {
+				t.Errorf("%s: answers %s", name, got)
+			}
+
+		}
+		stop := func(written bool, cause error) {
+			t.Helper()
+			ctx, cancel := context.WithCancelCause(context.Background())
+			defer cancel(nil)
+			stopped := false
+			f.set(func(events []refresh.Event) error {
+				if stopped = stopped && !written || step(events); !stopped {
+					return nil
+				}
+				cancel(cause)
+				return fail.New(fail.Canceled, "canceled", "the node stops")
+			}, nil)
+			if err := n.Worker.Loop(ctx); err != nil {
+				t.Errorf("%s: the worker ended with %v", name, err)
+			}
+		}
+		for range refresh.MaxAttempts + 1 {
+			stop(true, app.ErrStopping)
+			restarted(0)
+		}
+		died := 0
+		if name != "begin" {
+			stop(false, app.ErrStopping)
+			died++
+			restarted(died)
+			stop(true, errors.Join(app.ErrStopping, fail.New(fail.Fatal, "planted", "the engine was invalidated")))
+			died++
+			restarted(died)
+		}
+		stop(true, app.ErrStopping)
+		restarted(died)
+
+		ctx, end := context.WithCancel(context.Background())
+		ended := make(chan error, 1)
+		go func() { ended <- n.Worker.Loop(ctx) }()
+		for deadline := time.Now().Add(10 * time.Second); n.Ask(t, "region", nil) != `[["north",1,99]]`; time.Sleep(5 * time.Millisecond) {
+			if time.Now().After(deadline) {
+				t.Errorf("%s: the run was not worked again", name)
+				break
+			}
+		}
+		end()
+		if err := <-ended; err != nil {
+			t.Error(err)
 		}
 	}
 }
