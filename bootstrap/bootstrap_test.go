@@ -18,6 +18,7 @@ import (
 	"go.uber.org/goleak"
 
 	"leapview/adapters/cli"
+	"leapview/adapters/fs"
 	"leapview/app"
 	"leapview/domain/fail"
 	"leapview/ports"
@@ -104,6 +105,35 @@ func TestFailedStartReleases(t *testing.T) {
 	}
 	if err := errors.Join(closers.Close(), closers.Close()); err != nil {
 		t.Fatal(err)
+	}
+}
+
+// TestOneLayout proves that all parts of a node open one and the same data directory, whatever becomes of the link that it was named by.
+func TestOneLayout(t *testing.T) {
+	c := small(t)
+	first, other := t.TempDir(), t.TempDir()
+	if err := os.Symlink(first, c.DataDir); err != nil {
+		t.Fatal(err)
+	}
+	parts := Real()
+	parts.Layout = func(dir string) (fs.Layout, error) {
+		l, err := fs.Prepare(dir)
+		return l, errors.Join(err, os.Remove(dir), os.Symlink(other, dir))
+	}
+	_, closers, err := Compose(context.Background(), c, parts, slog.New(slog.DiscardHandler))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := closers.Close(); err != nil {
+		t.Error(err)
+	}
+	for _, name := range []string{"leapview.db", "leapview.lock", filepath.Join("ducklake", "catalog.duckdb")} {
+		if _, err := os.Stat(filepath.Join(first, name)); err != nil {
+			t.Error(err)
+		}
+	}
+	if left, err := os.ReadDir(other); err != nil || len(left) > 0 {
+		t.Errorf("in the other directory are %v, %v", left, err)
 	}
 }
 

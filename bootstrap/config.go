@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 	"runtime"
 
+	"leapview/adapters/fs"
 	"leapview/adapters/system"
 	"leapview/app"
 	"leapview/domain/fail"
@@ -33,6 +34,8 @@ type Config struct {
 	Threads int
 	// Limits are the bounds of what it takes on; none of them has a zero value that means something but QuerySlots.
 	Limits app.Limits
+	// Layout is where the things of DataDir are. Compose finds it once, so that all parts open the same places.
+	Layout fs.Layout
 	// LogJSON writes logs as JSON; LogDebug adds what only debugging needs.
 	LogJSON, LogDebug bool
 }

@@ -68,6 +68,9 @@ func Compose(ctx context.Context, c Config, parts Parts, log *slog.Logger) (*Nod
 	if err != nil {
 		return nil, nil, err
 	}
+	if c.Layout, err = parts.Layout(c.DataDir); err != nil {
+		return nil, nil, err
+	}
 	closers := &Closers{}
 	var n *Node
 	if err := fx.New(graph(ctx, c, parts, closers, log), fx.Populate(&n)).Err(); err != nil {

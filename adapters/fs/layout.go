@@ -55,6 +55,21 @@ func (l Layout) folders() []string {
 	return []string{filepath.Dir(l.Catalog), l.DataDir, l.Artifacts, l.Runtime, l.Staged, l.Exports, filepath.Dir(l.TempRoot), l.TempRoot}
 }
 
+// Temp is the spill folder of the process with this boot id.
+func (l Layout) Temp(boot string) string { return filepath.Join(l.TempRoot, boot) }
+
+// HasCatalog tells whether a lake was begun here.
+func (l Layout) HasCatalog() (bool, error) {
+	_, err := os.Lstat(l.Catalog)
+	if errors.Is(err, iofs.ErrNotExist) {
+		return false, nil
+	}
+	if err != nil {
+		return false, storeError(err, "look for the catalog %s", l.Catalog)
+	}
+	return true, nil
+}
+
 // Prepare makes the data directory and its folders, 0700 each, and gives the layout. Twice is once.
 //
 // The directory itself may be a link, which is resolved once, here; inside it, links are refused. A directory that others can

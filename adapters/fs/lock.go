@@ -95,7 +95,7 @@ func announce(f *os.File, h Holder) error {
 }
 
 // Temp is this process's own spill folder. Sweep makes it and Release removes it.
-func (k *Lock) Temp() string { return filepath.Join(k.layout.TempRoot, k.boot) }
+func (k *Lock) Temp() string { return k.layout.Temp(k.boot) }
 
 // Sweep removes what earlier processes left: everything in runtime/ and tmp/duckdb/, and files in artifacts/ that were never
 // finished. Then it makes this process's folders. It belongs at the start, before anything is staged or spilled.

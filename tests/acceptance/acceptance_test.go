@@ -419,14 +419,13 @@ func TestSyncedBeforeActivation(t *testing.T) {
 		if err != nil {
 			return s, err
 		}
-		layout, err := fs.At(c.DataDir)
-		s.Files = fs.NewDataFiles(layout, func(f *os.File) error {
+		s.Files = fs.NewDataFiles(c.Layout, func(f *os.File) error {
 			err := f.Sync()
 			name, pathErr := filepath.Rel(dir, fullName(f))
 			order.add("sync " + name)
 			return errors.Join(err, pathErr)
 		})
-		return s, err
+		return s, nil
 	}
 	parts.Control = func(ctx context.Context, c bootstrap.Config, closers *bootstrap.Closers) (bootstrap.Control, error) {
 		s, err := openControl(ctx, c, closers)
