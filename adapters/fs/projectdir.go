@@ -7,6 +7,7 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"slices"
 	"sort"
 	"strings"
 	"syscall"
@@ -19,11 +20,14 @@ import (
 const projectFile = "leapview.yaml"
 
 // projectFolders are the folders of project files, with the ending that each file in them has. They are flat.
-var projectFolders = []struct{ name, ending string }{{"endpoints", ".sql"}, {"models", ".sql"}, {"sources", ".yaml"}}
+var projectFolders = []projectFolder{{"endpoints", ".sql"}, {"models", ".sql"}, {"sources", ".yaml"}}
+
+type projectFolder struct{ name, ending string }
 
 // ReadProject reads the project files in a folder: leapview.yaml, sources/*.yaml, models/*.sql and endpoints/*.sql, sorted by
-// path. Whatever else lies beside them is the author's own business. In those three folders hidden files and *.md are left alone,
-// and any other file, folder or link is a problem, because its author believes that it counts. Links are never followed.
+// path. What its author believes to count and is not read is a problem: in those three folders any other file, folder or link, and
+// beside them whatever ends like a project file. Hidden files, README*, LICENSE* and, in the three folders, *.md are left alone, and so is
+// all data. Links are never followed.
 func ReadProject(dir string) ([]project.File, error) {
 	root, err := openRoot(dir)
 	if errors.Is(err, iofs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) {
@@ -34,8 +38,7 @@ func ReadProject(dir string) ([]project.File, error) {
 	}
 	defer root.Close()
 	if _, err := root.Lstat(projectFile); errors.Is(err, iofs.ErrNotExist) {
-		return nil, fail.New(fail.Missing, "not_a_project", "%s holds no %s, so it is not a project", dir, projectFile).
-			WithFix("name the folder that holds it, or write one with at least name: my_project in it")
+		return nil, notAProject(root, dir)
 	}
 	names := []string{projectFile}
 	var problems project.Problems
@@ -46,6 +49,15 @@ func ReadProject(dir string) ([]project.File, error) {
 		}
 		names = append(names, found...)
 		problems = append(problems, wrong...)
+	}
+	strays, err := strayFiles(root)
+	if err != nil {
+		return nil, err
+	}
+	for _, name := range strays {
+		if problem, ok := project.Misplaced(name); !ok {
+			problems = append(problems, problem)
+		}
 	}
 	sort.Strings(names)
 	var files []project.File
@@ -108,14 +120,16 @@ func listProjectFolder(root *os.Root, folder, ending string, max int) (names []s
 		for _, e := range entries {
 			name := path.Join(folder, e.Name())
 			switch {
-			case e.Name()[0] == '.':
+			case aside(e.Name()):
 			case e.IsDir():
 				report(name, "folders inside "+folder+" are not read", "move its files to "+folder+" itself")
 			case strings.HasSuffix(e.Name(), ending):
 				names = append(names, name)
 			case strings.HasSuffix(e.Name(), ".md"):
 			default:
-				report(name, "a file in "+folder+" ends in "+ending, "rename it, or move it out of "+folder)
+				// Only its ending is wrong, since the folder is right.
+				problem, _ := project.Misplaced(name)
+				wrong = append(wrong, problem)
 			}
 			if len(names)+len(wrong) > max {
 				return nil, nil, fail.New(fail.Limit, "project_files", "the project has more than %d files, counted up to %s (limit project_files = %d)", project.MaxFiles, name, project.MaxFiles).
@@ -123,6 +137,89 @@ func listProjectFolder(root *os.Root, folder, ending string, max int) (names []s
 			}
 		}
 	}
+}
+
+// notAProject says that the folder holds no project, and which of its files may have been meant.
+func notAProject(root *os.Root, dir string) error {
+	fix := "name the folder that holds it, or write one with at least name: my_project in it"
+	if d, err := root.Open("."); err == nil {
+		defer d.Close()
+		// A folder that cannot be listed has nothing to suggest.
+		entries, _ := d.ReadDir(maxLooked)
+		var near []string
+		for _, e := range entries {
+			if projectEnding(e.Name()) && !e.IsDir() {
+				near = append(near, e.Name())
+			}
+		}
+		sort.Strings(near)
+		if s := project.Suggest(projectFile, near); s != "" {
+			fix = s + " rename it to " + projectFile
+		}
+	}
+	return fail.New(fail.Missing, "not_a_project", "%s holds no %s, so it is not a project", dir, projectFile).WithFix("%s", fix)
+}
+
+// aside tells whether a file or folder of this name is nobody's mistake, wherever it is.
+func aside(name string) bool {
+	return name[0] == '.' || strings.HasPrefix(name, "README") || strings.HasPrefix(name, "LICENSE")
+}
+
+// projectEnding tells whether a file of this name looks like a project file. No format of source data ends so.
+func projectEnding(name string) bool {
+	switch strings.ToLower(path.Ext(name)) {
+	case ".sql", ".yaml", ".yml":
+		return true
+	}
+	return false
+}
+
+// maxLooked is how many names beside the project's own folders are looked at: data may lie there, millions of files of it. maxStrays is how
+// many mistakes among them are told at once.
+const (
+	maxLooked = 10_000
+	maxStrays = 100
+)
+
+// strayFiles lists what looks like a project file and lies where none is read, in the outer folders first. Folders that are projects of
+// their own are left out.
+func strayFiles(root *os.Root) ([]string, error) {
+	var strays []string
+	left := maxLooked
+	for folders := []string{"."}; len(folders) > 0 && left > 0 && len(strays) < maxStrays; folders = folders[1:] {
+		entries, err := listed(root, folders[0], left)
+		if err != nil {
+			return nil, err
+		}
+		left -= len(entries)
+		for _, e := range entries {
+			name := path.Join(folders[0], e.Name())
+			switch {
+			case aside(e.Name()) || name == projectFile:
+			case e.Type().IsRegular() && projectEnding(name):
+				strays = append(strays, name)
+			case e.IsDir() && !slices.ContainsFunc(projectFolders, func(f projectFolder) bool { return f.name == name }):
+				if _, err := root.Lstat(path.Join(name, projectFile)); errors.Is(err, iofs.ErrNotExist) {
+					folders = append(folders, name)
+				}
+			}
+		}
+	}
+	return strays[:min(len(strays), maxStrays)], nil
+}
+
+// listed gives at most max names of a folder. One that may not be entered is empty: nothing in it is read, and it may be data.
+func listed(root *os.Root, folder string, max int) ([]iofs.DirEntry, error) {
+	d, err := root.Open(filepath.FromSlash(folder))
+	if err != nil {
+		return nil, nil
+	}
+	defer d.Close()
+	entries, err := d.ReadDir(max)
+	if err != nil && !errors.Is(err, io.EOF) {
+		return nil, namedError(err, "list the folder %s", folder)
+	}
+	return entries, nil
 }
 
 // readProjectFile reads one file within its bound.
