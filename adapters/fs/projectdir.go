@@ -76,7 +76,7 @@ func ReadProject(dir string) ([]project.File, error) {
 			return nil, err
 		}
 		if total += len(content); total > project.MaxBundleBytes {
-			return nil, tooLarge("the project", int64(total))
+			return nil, project.ContentTooLarge()
 		}
 		files = append(files, project.File{Path: name, Content: content})
 	}
