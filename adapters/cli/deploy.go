@@ -7,10 +7,9 @@ import (
 	"path/filepath"
 
 	"github.com/spf13/cobra"
-)
 
-// localRequester names in the audit who worked without a running node.
-const localRequester = "local"
+	"leapview/domain/refresh"
+)
 
 func (p *program) deployCommand() *cobra.Command {
 	root := ""
@@ -58,7 +57,7 @@ func (p *program) deploy(ctx context.Context, dir, root string) error {
 		err = c.ask(ctx, http.MethodPost, "/v1/deployments?source_root="+url.QueryEscape(root), map[string]string{"Content-Type": "application/x-tar"}, bundle, &done)
 	default:
 		err = p.host.Open(ctx, p.options, p.stderr, func(ctx context.Context, n Node) error {
-			d, err := n.Deployer.Deploy(ctx, bundle, root, localRequester)
+			d, err := n.Deployer.Deploy(ctx, bundle, root, refresh.PrincipalLocal)
 			done = deployedDoc{d.Workspace, deploymentOf(d.Deployment), d.Models, d.Endpoints}
 			return err
 		})

@@ -110,7 +110,7 @@ func (p *program) refreshOnNode(ctx context.Context, c *client, w serving.Worksp
 
 // refreshHere works the run in this process.
 func (p *program) refreshHere(ctx context.Context, n Node, w serving.Workspace, key string, noWait bool) error {
-	run, err := n.Refresher.Request(ctx, w, key, localRequester)
+	run, err := n.Refresher.Request(ctx, w, key, refresh.PrincipalLocal)
 	if err != nil {
 		return err
 	}

@@ -103,7 +103,7 @@ func (r *routes) deploymentDoc(d refresh.Deployment) deploymentDoc {
 // requester names the caller for the audit. There are no principals yet: it says which door the request came through.
 func (r *routes) requester() string {
 	if r.local {
-		return "local"
+		return refresh.PrincipalLocal
 	}
-	return "http"
+	return refresh.PrincipalHTTP
 }

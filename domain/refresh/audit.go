@@ -8,8 +8,13 @@ import (
 	"leapview/domain/fail"
 )
 
-// system is the principal of what the node does by itself.
-const system = "system"
+// The principals that need no key: the node by itself, whoever reaches it as its own user (over its socket, or with its data directory),
+// and whoever reaches its HTTP address.
+const (
+	PrincipalSystem = "system"
+	PrincipalLocal  = "local"
+	PrincipalHTTP   = "http"
+)
 
 // AuditRow tells one event to whoever asks later who did what, and when.
 type AuditRow struct {
@@ -28,7 +33,7 @@ type AuditRow struct {
 // Audit is the row that is written together with e, an event that was decided over s. An event it does not know is refused, so
 // that nothing can happen untold.
 func Audit(s State, e Event) (AuditRow, error) {
-	row := AuditRow{Principal: system, Action: e.EventName(), Target: string(s.Workspace), Outcome: "ok"}
+	row := AuditRow{Principal: PrincipalSystem, Action: e.EventName(), Target: string(s.Workspace), Outcome: "ok"}
 	if s.Run != nil {
 		row.by(s.Run.RequestedBy)
 	}

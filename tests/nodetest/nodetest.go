@@ -171,7 +171,7 @@ func (n *Node) Deploy(t testing.TB, files []project.File) app.Deployed {
 	if err != nil {
 		t.Fatal(err)
 	}
-	d, err := n.Deployer.Deploy(context.Background(), bundle, n.Sources, "local")
+	d, err := n.Deployer.Deploy(context.Background(), bundle, n.Sources, refresh.PrincipalLocal)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -182,7 +182,7 @@ func (n *Node) Deploy(t testing.TB, files []project.File) app.Deployed {
 func (n *Node) TryRefresh(t testing.TB) (serving.Pointer, refresh.RunID, error) {
 	t.Helper()
 	ctx := context.Background()
-	run, err := n.Refresher.Request(ctx, Workspace, "", "local")
+	run, err := n.Refresher.Request(ctx, Workspace, "", refresh.PrincipalLocal)
 	if err != nil {
 		t.Fatal(err)
 	}
