@@ -3,23 +3,12 @@ package app
 import (
 	"context"
 	"fmt"
-	"time"
 
 	"leapview/domain/fail"
 	"leapview/domain/project"
 	"leapview/domain/serving"
 	"leapview/ports"
 )
-
-// AskLimits bound what one request may take.
-type AskLimits struct {
-	// Bytes is the most that the rows of one request may take, encoded, over all of its answers.
-	Bytes int
-	// Calls is the most endpoint calls of one query bundle.
-	Calls int
-	// Time is the longest that one request may take, its waiting included.
-	Time time.Duration
-}
 
 // Asker answers endpoint calls.
 type Asker struct {
@@ -69,7 +58,8 @@ func (a *Asker) Endpoints(w serving.Workspace) (Asked, []PreparedEndpoint, error
 // executed; one that fails fails the request.
 func (a *Asker) Ask(ctx context.Context, w serving.Workspace, calls []Call) (Asked, error) {
 	if len(calls) == 0 || len(calls) > a.limits.Calls {
-		return Asked{}, fail.New(fail.Limit, "bundle_calls", "a request holds %d endpoint calls; it needs at least 1 and at most %d (limit bundle_calls)", len(calls), a.limits.Calls)
+		return Asked{}, fail.New(fail.Limit, "bundle_calls", "a request holds %d endpoint calls; it needs at least 1 and at most %d (limit bundle_calls = %d)", len(calls), a.limits.Calls, a.limits.Calls).
+			WithFix("split it, or let the node be started with a higher --bundle-calls")
 	}
 	ctx, cancel := context.WithTimeout(ctx, a.limits.Time)
 	defer cancel()
@@ -116,7 +106,7 @@ func (a *Asker) Ask(ctx context.Context, w serving.Workspace, calls []Call) (Ask
 		return Asked{}, a.late(ctx, err)
 	}
 	out := Asked{Workspace: w, Lineage: g.Lineage, Pointer: g.Pointer, Answers: make([]serving.Answer, len(work))}
-	left := a.limits.Bytes
+	left := int(a.limits.Bytes)
 	for i, b := range work {
 		out.Answers[i], err = reading.Answer(ctx, b.endpoint.Query, b.args, serving.Limits{Rows: b.endpoint.Limit, Bytes: max(left, 1)})
 		if err != nil {
@@ -131,7 +121,8 @@ func (a *Asker) Ask(ctx context.Context, w serving.Workspace, calls []Call) (Ask
 // late turns the end of the request's own time into the bound's error.
 func (a *Asker) late(ctx context.Context, err error) error {
 	if fail.KindOf(err) == fail.Canceled && ctx.Err() == context.DeadlineExceeded {
-		return fail.New(fail.Limit, "query_time", "the query and its waiting took longer than %s (limit query_time), and it was given up", a.limits.Time).Because(err)
+		return fail.New(fail.Limit, "query_time", "the query and its waiting took longer than %s (limit query_time = %s), and it was given up", a.limits.Time, a.limits.Time).
+			WithFix("ask for less, or let the node be started with a higher --query-time").Because(err)
 	}
 	return err
 }

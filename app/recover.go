@@ -108,7 +108,7 @@ func (r *Recoverer) settle(ctx context.Context) error {
 			if run.Status != refresh.Running || run.Owner == string(r.boot) {
 				continue
 			}
-			if err := r.refresher.giveBack(ctx, w, run.ID); err != nil {
+			if err := r.refresher.giveBack(ctx, w, run.ID, refresh.State.Interrupted); err != nil {
 				return err
 			}
 		}

@@ -19,9 +19,13 @@ import (
 // Boot is the random id of this process's turn at the data directory; claims and leases carry it.
 type Boot string
 
-// ErrStopping is the cause of a work context that ends because the node stops: the run then stays claimed, and the next start
-// settles it, instead of being recorded as canceled by its requester.
+// ErrStopping is the cause of a work context that ends because the node stops: the run is then given back to the queue, instead of being
+// recorded as canceled by its requester. Joined with a fatal error it means that the node did not choose to stop: the run stays claimed, and
+// the next start settles it as one that died, because it may be what broke the engine.
 var ErrStopping = errors.New("the node is stopping")
+
+// stopTime bounds the giving back of the run at work when the node stops, which waits for it.
+const stopTime = 5 * time.Second
 
 // settleTime bounds the work that must be done after a lake commit even though its requester has left.
 const settleTime = 30 * time.Minute
@@ -83,13 +87,22 @@ func (r *Refresher) Checks(ctx context.Context, id refresh.RunID) ([]refresh.Che
 }
 
 // Work carries one queued run through the whole protocol and publishes what it activated. On an error the run is settled as
-// failed or canceled and the active snapshot is what it was; only when ctx ended with ErrStopping does it stay claimed.
+// failed or canceled and the active snapshot is what it was; only when ctx ended with ErrStopping does it wait for the next start.
 func (r *Refresher) Work(ctx context.Context, w serving.Workspace, id refresh.RunID, report func(plan.Progress)) (serving.Pointer, error) {
 	p, err := r.refresh(ctx, w, id, report)
 	if err == nil {
 		return p, nil
 	}
-	if errors.Is(context.Cause(ctx), ErrStopping) {
+	if cause := context.Cause(ctx); errors.Is(cause, ErrStopping) {
+		if fail.KindOf(cause) == fail.Fatal || fail.KindOf(err) == fail.Fatal {
+			return serving.Pointer{}, err
+		}
+		stopping, cancel := context.WithTimeout(context.WithoutCancel(ctx), stopTime)
+		defer cancel()
+		if lost := r.giveBack(stopping, w, id, refresh.State.Stopped); lost != nil {
+			// The next start settles the run as one whose process died.
+			r.log.WarnContext(ctx, "the run at work was not given back", "workspace", w, "run", id, "error", lost)
+		}
 		return serving.Pointer{}, err
 	}
 	var undecided *undecidedError
@@ -145,16 +158,17 @@ type undecidedError struct{ error }
 // Unwrap gives the errors that led here.
 func (e *undecidedError) Unwrap() error { return e.error }
 
-// giveBack settles a run that is running and that nobody works on: its attempt becomes an orphan, and it waits for another one or
-// fails. Whether an attempt that only began has committed is written in the lake alone, under its mark.
-func (r *Refresher) giveBack(ctx context.Context, w serving.Workspace, id refresh.RunID) error {
+// giveBack settles a run that is running and that nobody works on any more, as decide says: its attempt becomes an orphan, and it waits for
+// another one or fails. Whether an attempt that only began has committed is written in the lake alone, under its mark.
+func (r *Refresher) giveBack(ctx context.Context, w serving.Workspace, id refresh.RunID,
+	decide func(s refresh.State, committed serving.Snapshot, now time.Time) ([]refresh.Event, error)) error {
 	scope := refresh.Scope{Workspace: w, Run: id}
 	at, err := r.committed(ctx, scope)
 	if err != nil {
 		return err
 	}
 	r.log.InfoContext(ctx, "abandoned run settled", "workspace", w, "run", id, "orphan_snapshot", at)
-	return r.record(ctx, scope, func(s refresh.State, now time.Time) ([]refresh.Event, error) { return s.Interrupted(at, now) })
+	return r.record(ctx, scope, func(s refresh.State, now time.Time) ([]refresh.Event, error) { return decide(s, at, now) })
 }
 
 // refresh is steps 1 to 7 of the protocol (ARCHITECTURE.md, The refresh protocol). The order is the design.
@@ -214,7 +228,11 @@ func (r *Refresher) refresh(ctx context.Context, w serving.Workspace, id refresh
 	// 3. Missing tables are recorded, then created empty in commits of their own, since a schema change inside the data
 	// transaction is not safe beside readers. Then one transaction writes all rows and the mark.
 	if err := r.record(ctx, scope, func(s refresh.State, now time.Time) ([]refresh.Event, error) {
-		var events []refresh.Event
+		// What was read is told by the same transaction.
+		events, err := s.RecordSources(begun, consumed(rel.Project.Sources, artifacts), now)
+		if err != nil {
+			return nil, err
+		}
 		for _, m := range rel.Models {
 			more, err := s.RecordTable(begun, m.Name, m.Table, now)
 			if err != nil {

@@ -30,7 +30,7 @@ func (s *Slots) take(ctx context.Context) error {
 	defer s.waiting.Add(-1)
 	if n := s.waiting.Add(1); n > s.queue {
 		return fail.New(fail.Busy, "queue_full", "%d queries run and %d wait already (limits query_slots = %d, query_queue = %d)", cap(s.free), s.queue, cap(s.free), s.queue).
-			WithFix("try again in a moment")
+			WithFix("try again in a moment; --query-slots and --query-queue of the node set how many run and wait")
 	}
 	select {
 	case s.free <- struct{}{}:

@@ -64,7 +64,7 @@ const (
 	longestRetry = time.Minute
 )
 
-// Loop works until ctx ends, and then gives nil; the run at work ends too, and when ctx's cause is ErrStopping it stays claimed for the
+// Loop works until ctx ends, and then gives nil; the run at work ends too, and when ctx's cause is ErrStopping it is given back for the
 // next start. A fatal error ends it at once: the process must not go on.
 func (w *Worker) Loop(ctx context.Context) error {
 	wait := firstRetry
@@ -113,7 +113,7 @@ func (w *Worker) drain(ctx context.Context) error {
 			for _, run := range s.Live {
 				if run.Status == refresh.Running {
 					// This is the only worker, and it works on nothing now.
-					if err := w.refresher.giveBack(ctx, name, run.ID); err != nil {
+					if err := w.refresher.giveBack(ctx, name, run.ID, refresh.State.Interrupted); err != nil {
 						if ctx.Err() != nil || fail.KindOf(err) == fail.Fatal {
 							return err
 						}

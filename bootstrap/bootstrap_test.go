@@ -3,6 +3,7 @@ package bootstrap
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"log/slog"
 	"net"
@@ -18,6 +19,7 @@ import (
 	"go.uber.org/goleak"
 
 	"leapview/adapters/cli"
+	"leapview/adapters/fs"
 	"leapview/app"
 	"leapview/domain/access"
 	"leapview/domain/fail"
@@ -41,7 +43,7 @@ func extensions(t *testing.T) string {
 
 func small(t *testing.T) Config {
 	t.Helper()
-	return Config{DataDir: filepath.Join(t.TempDir(), "node"), Extensions: extensions(t), Listen: "127.0.0.1:0", MemoryBytes: 128 << 20, TempBytes: 128 << 20, Threads: 1}
+	return Config{DataDir: filepath.Join(t.TempDir(), "node"), Extensions: extensions(t), Listen: "127.0.0.1:0", MemoryBytes: 128 << 20, TempBytes: 128 << 20, Threads: 1, Limits: app.DefaultLimits()}
 }
 
 // TestGraph proves that every constructor of the node finds what it needs, without running any.
@@ -56,7 +58,7 @@ func TestGraph(t *testing.T) {
 // leaving no goroutine, no lock and no socket.
 func TestStartAndStop(t *testing.T) {
 	c := small(t)
-	o := cli.NodeOptions{DataDir: c.DataDir, Extensions: c.Extensions, Listen: c.Listen, Memory: c.MemoryBytes, TempSpace: c.TempBytes, Threads: c.Threads}
+	o := cli.NodeOptions{DataDir: c.DataDir, Extensions: c.Extensions, Listen: c.Listen, Memory: c.MemoryBytes, TempSpace: c.TempBytes, Threads: c.Threads, Limits: c.Limits}
 	for range 2 {
 		ctx, stop := context.WithCancel(context.Background())
 		ready, ended := make(chan string, 1), make(chan error, 1)
@@ -91,7 +93,7 @@ func TestStartAndStop(t *testing.T) {
 // that from then on only who shows one is answered, on loopback too.
 func TestListeningTakesAKey(t *testing.T) {
 	c := small(t)
-	o := cli.NodeOptions{DataDir: c.DataDir, Extensions: c.Extensions, Memory: c.MemoryBytes, TempSpace: c.TempBytes, Threads: c.Threads}
+	o := cli.NodeOptions{Limits: app.DefaultLimits(), DataDir: c.DataDir, Extensions: c.Extensions, Memory: c.MemoryBytes, TempSpace: c.TempBytes, Threads: c.Threads}
 	host := NewHost()
 	others := []string{"0.0.0.0:0", ":0", "[::]:0", "192.0.2.1:0"}
 	for _, o.Listen = range others {
@@ -183,6 +185,35 @@ func TestFailedStartReleases(t *testing.T) {
 	}
 }
 
+// TestOneLayout proves that all parts of a node open one and the same data directory, whatever becomes of the link that it was named by.
+func TestOneLayout(t *testing.T) {
+	c := small(t)
+	first, other := t.TempDir(), t.TempDir()
+	if err := os.Symlink(first, c.DataDir); err != nil {
+		t.Fatal(err)
+	}
+	parts := Real()
+	parts.Layout = func(dir string) (fs.Layout, error) {
+		l, err := fs.Prepare(dir)
+		return l, errors.Join(err, os.Remove(dir), os.Symlink(other, dir))
+	}
+	_, closers, err := Compose(context.Background(), c, parts, slog.New(slog.DiscardHandler))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := closers.Close(); err != nil {
+		t.Error(err)
+	}
+	for _, name := range []string{"leapview.db", "leapview.lock", filepath.Join("ducklake", "catalog.duckdb")} {
+		if _, err := os.Stat(filepath.Join(first, name)); err != nil {
+			t.Error(err)
+		}
+	}
+	if left, err := os.ReadDir(other); err != nil || len(left) > 0 {
+		t.Errorf("in the other directory are %v, %v", left, err)
+	}
+}
+
 // TestClosers proves that everything is closed once, in the reverse order, whatever fails.
 func TestClosers(t *testing.T) {
 	var c Closers
@@ -206,7 +237,7 @@ func TestClosers(t *testing.T) {
 
 // TestConfig proves that wrong settings are refused all at once, by name, and that missing ones are derived.
 func TestConfig(t *testing.T) {
-	_, err := Config{Listen: "data.example.org:80", Hosts: []string{"https://x", "x:80/", "ok.example.org", "192.0.2.1", "::1"}, MemoryBytes: 1, TempBytes: 1, Threads: -1}.complete()
+	_, err := Config{Listen: "data.example.org:80", Hosts: []string{"https://x", "x:80/", "ok.example.org", "192.0.2.1", "::1"}, MemoryBytes: 1, TempBytes: 1, Threads: -1, Limits: app.DefaultLimits()}.complete()
 	if fail.KindOf(err) != fail.Invalid {
 		t.Fatalf("got %v", err)
 	}
@@ -220,11 +251,25 @@ func TestConfig(t *testing.T) {
 			t.Errorf("the error names %s: %v", right, err)
 		}
 	}
-	c, err := Config{DataDir: filepath.Join(t.TempDir(), "not", "there", "yet"), Extensions: "x"}.complete()
+	const all = "data-dir extensions memory temp-space threads query-queue query-time bundle-calls answer-bytes body-bytes source-files source-bytes"
+	absurd := app.Limits{Ask: app.AskLimits{Bytes: 1 << 40, Calls: -1, Time: time.Hour * 1000}, QuerySlots: -1, QueryQueue: 1 << 30, SourceBytes: 1}
+	for want, limits := range map[string]app.Limits{all: {}, all + " query-slots": absurd} {
+		names := strings.Fields(want)
+		_, err := Config{MemoryBytes: 1, TempBytes: 1, Threads: -1, Limits: limits}.complete()
+		if fail.KindOf(err) != fail.Invalid || !strings.Contains(err.Error(), fmt.Sprintf("%d settings", len(names))) {
+			t.Errorf("got %v, want %d settings refused", err, len(names))
+		}
+		for _, name := range names {
+			if !strings.Contains(err.Error(), name) {
+				t.Errorf("the error does not name %s: %v", name, err)
+			}
+		}
+	}
+	c, err := Config{DataDir: filepath.Join(t.TempDir(), "not", "there", "yet"), Extensions: "x", Limits: app.DefaultLimits()}.complete()
 	if err != nil {
 		t.Fatal(err)
 	}
-	if c.MemoryBytes < leastMemory || c.TempBytes < leastTemp || c.Threads < 1 || c.QuerySlots != 2*c.Threads || c.Ask.Bytes == 0 || !filepath.IsAbs(c.Extensions) {
+	if c.MemoryBytes < leastMemory || c.TempBytes < leastTemp || c.Threads < 1 || c.Limits.QuerySlots != 2*c.Threads || c.Limits.Ask.Bytes == 0 || !filepath.IsAbs(c.Extensions) {
 		t.Errorf("derived %+v", c)
 	}
 	if host, _, err := net.SplitHostPort(c.Listen); err != nil || host != "127.0.0.1" {

@@ -13,8 +13,8 @@ import (
 	"path/filepath"
 	"runtime"
 	"strings"
-	"time"
 
+	"leapview/adapters/fs"
 	"leapview/adapters/system"
 	"leapview/app"
 	"leapview/domain/fail"
@@ -36,28 +36,20 @@ type Config struct {
 	TempBytes int64
 	// Threads of the engine; the processors that this process may use when 0.
 	Threads int
-	// QuerySlots is how many readings are open at once; twice the threads when 0.
-	QuerySlots int
-	// QueryQueue is how many requests wait for a slot.
-	QueryQueue int
-	// Ask bounds one request.
-	Ask app.AskLimits
-	// MaxBody bounds a request's body.
-	MaxBody int64
+	// Limits are the bounds of what it takes on; none of them has a zero value that means something but QuerySlots.
+	Limits app.Limits
+	// Layout is where the things of DataDir are. Compose finds it once, so that all parts open the same places.
+	Layout fs.Layout
 	// LogJSON writes logs as JSON; LogDebug adds what only debugging needs.
 	LogJSON, LogDebug bool
 }
 
 // The defaults that do not depend on the machine.
 const (
-	defaultListen     = "127.0.0.1:8080"
-	defaultQueryQueue = 256
-	defaultAskBytes   = 16 << 20
-	defaultAskCalls   = 32
-	defaultAskTime    = 30 * time.Second
-	defaultMaxBody    = 1 << 20
-	leastMemory       = 64 << 20
-	leastTemp         = 64 << 20
+	defaultListen = "127.0.0.1:8080"
+	leastMemory   = 64 << 20
+	leastTemp     = 64 << 20
+	mostThreads   = 512
 )
 
 // complete fills in what was not set and refuses what cannot be, all at once.
@@ -111,21 +103,14 @@ func (c Config) complete() (Config, error) {
 	if c.Threads == 0 {
 		c.Threads = runtime.GOMAXPROCS(0)
 	}
-	if c.Threads < 1 {
-		bad("threads: %d is less than 1", c.Threads)
+	if c.Threads < 1 || c.Threads > mostThreads {
+		bad("threads: %d is not from 1 to %d", c.Threads, mostThreads)
 	}
-	if c.QuerySlots == 0 {
-		c.QuerySlots = 2 * c.Threads
+	if c.Limits.QuerySlots == 0 {
+		// Threads that were refused must not have their bound refused as well.
+		c.Limits.QuerySlots = min(max(2*c.Threads, 1), 2*mostThreads)
 	}
-	if c.QueryQueue == 0 {
-		c.QueryQueue = defaultQueryQueue
-	}
-	if c.Ask == (app.AskLimits{}) {
-		c.Ask = app.AskLimits{Bytes: defaultAskBytes, Calls: defaultAskCalls, Time: defaultAskTime}
-	}
-	if c.MaxBody == 0 {
-		c.MaxBody = defaultMaxBody
-	}
+	problems = append(problems, c.Limits.Problems()...)
 	if len(problems) > 0 {
 		e := fail.New(fail.Invalid, "bad_settings", "%d settings cannot be used", len(problems))
 		return c, e.Because(fmt.Errorf("%s", joinLines(problems)))

@@ -57,8 +57,8 @@ func graph(ctx context.Context, c Config, parts Parts, closers *Closers, log *sl
 			},
 			app.NewReleases, app.NewGenerations, app.NewDeployer, app.NewRefresher, app.NewRecoverer, app.NewWorker, app.NewStatus,
 			app.NewReadiness, app.NewAsker, app.NewAuthor,
-			func(c Config) *app.Slots { return app.NewSlots(c.QuerySlots, c.QueryQueue) },
-			func(c Config) app.AskLimits { return c.Ask },
+			func(c Config) *app.Slots { return app.NewSlots(c.Limits.QuerySlots, c.Limits.QueryQueue) },
+			func(c Config) app.AskLimits { return c.Limits.Ask },
 			func(c Config, a *app.Asker, d *app.Deployer, r *app.Refresher, w *app.Worker, s *app.Status, keyring *app.Keyring, ready *app.Readiness, rec *app.Recoverer,
 				h app.Health, log *slog.Logger, g *app.Generations, author *app.Author, f Files) *Node {
 				return &Node{c, a, d, r, w, s, keyring, ready, rec, author, h, log, g, f.Listen}
@@ -71,6 +71,9 @@ func graph(ctx context.Context, c Config, parts Parts, closers *Closers, log *sl
 func Compose(ctx context.Context, c Config, parts Parts, log *slog.Logger) (*Node, *Closers, error) {
 	c, err := c.complete()
 	if err != nil {
+		return nil, nil, err
+	}
+	if c.Layout, err = parts.Layout(c.DataDir); err != nil {
 		return nil, nil, err
 	}
 	closers := &Closers{}

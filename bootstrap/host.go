@@ -37,7 +37,7 @@ const healthInterval = 250 * time.Millisecond
 
 func config(o cli.NodeOptions) Config {
 	return Config{DataDir: o.DataDir, Extensions: o.Extensions, Listen: o.Listen, Hosts: o.Hosts, MemoryBytes: o.Memory, TempBytes: o.TempSpace, Threads: o.Threads,
-		LogJSON: o.LogJSON, LogDebug: o.Verbose}
+		Limits: o.Limits, LogJSON: o.LogJSON, LogDebug: o.Verbose}
 }
 
 func logger(w io.Writer, c Config, level slog.Level) *slog.Logger {
@@ -150,7 +150,7 @@ func (n *Node) serve(ctx context.Context, ready func(addr string)) error {
 	if err != nil {
 		return errors.Join(err, public.Close())
 	}
-	server := http.New(n.Asker, n.Deployer, n.Refresher, n.Worker, n.Status, n.Keyring, n.Readiness, http.Options{Hosts: n.Config.Hosts, MaxBody: n.Config.MaxBody, Version: cli.Version}, n.Log)
+	server := http.New(n.Asker, n.Deployer, n.Refresher, n.Worker, n.Status, n.Keyring, n.Readiness, http.Options{Hosts: n.Config.Hosts, MaxBody: n.Config.Limits.BodyBytes, Version: cli.Version}, n.Log)
 
 	n.Log.InfoContext(ctx, "listening", "address", public.Addr().String())
 	serving, stopServing := context.WithCancel(context.WithoutCancel(ctx))
@@ -209,7 +209,7 @@ func (n *Node) serve(ctx context.Context, ready func(addr string)) error {
 	defer cancel()
 	// Both are told at once, so that a slow one does not take the other's time.
 	stopServing()
-	stopWorking(app.ErrStopping)
+	stopWorking(errors.Join(app.ErrStopping, fatal))
 	stopErr := lifecycle.Stop(stop)
 	if errors.Is(stopErr, context.DeadlineExceeded) {
 		stopErr = fail.New(fail.Unavailable, "stop_timeout", "not everything under way ended within %s; the process ends without it", stopTime).Because(stopErr)

@@ -50,6 +50,8 @@ type Store struct {
 
 // Parts opens the adapters. Tests put twins in the place of some of them; the order of opening and everything above stays.
 type Parts struct {
+	// Layout finds the data directory's places, before anything is opened in it. The real one makes the directory and resolves its link.
+	Layout func(dir string) (fs.Layout, error)
 	// Files is opened first: the real one takes the data directory's lock.
 	Files     func(ctx context.Context, c Config, boot app.Boot, closers *Closers) (Files, error)
 	Control   func(ctx context.Context, c Config, closers *Closers) (Control, error)
@@ -62,6 +64,7 @@ type Parts struct {
 // Real are the parts of a node as users run it.
 func Real() Parts {
 	return Parts{
+		Layout:    fs.Prepare,
 		Files:     openFiles,
 		Control:   openControl,
 		Store:     openStore,
@@ -72,11 +75,7 @@ func Real() Parts {
 }
 
 func openFiles(_ context.Context, c Config, boot app.Boot, closers *Closers) (Files, error) {
-	layout, err := fs.Prepare(c.DataDir)
-	if err != nil {
-		return Files{}, err
-	}
-	lock, err := fs.Acquire(layout, string(boot), time.Now())
+	lock, err := fs.Acquire(c.Layout, string(boot), time.Now())
 	if err != nil {
 		return Files{}, err
 	}
@@ -85,19 +84,15 @@ func openFiles(_ context.Context, c Config, boot app.Boot, closers *Closers) (Fi
 		return Files{}, err
 	}
 	return Files{
-		Sources:   fs.NewSources(layout, fs.SourcesOptions{}),
-		Bundles:   fs.NewBundles(layout),
-		Watermark: fs.NewWatermark(layout),
+		Sources:   fs.NewSources(c.Layout, fs.SourcesOptions{MaxFiles: c.Limits.SourceFiles, MaxBytes: c.Limits.SourceBytes}),
+		Bundles:   fs.NewBundles(c.Layout),
+		Watermark: fs.NewWatermark(c.Layout),
 		Listen:    lock.Listen,
 	}, nil
 }
 
 func openControl(ctx context.Context, c Config, closers *Closers) (Control, error) {
-	layout, err := fs.At(c.DataDir)
-	if err != nil {
-		return Control{}, err
-	}
-	s, err := sqlite.Open(ctx, sqlite.Options{Path: layout.ControlDB})
+	s, err := sqlite.Open(ctx, sqlite.Options{Path: c.Layout.ControlDB})
 	if err != nil {
 		return Control{}, err
 	}
@@ -106,16 +101,17 @@ func openControl(ctx context.Context, c Config, closers *Closers) (Control, erro
 }
 
 func openStore(ctx context.Context, c Config, boot app.Boot, identity ports.Identity, control Control, closers *Closers) (Store, error) {
-	layout, err := fs.At(c.DataDir)
-	if err != nil {
-		return Store{}, err
-	}
+	layout := c.Layout
 	record, err := control.Registry.Lake(ctx)
 	if err != nil {
 		return Store{}, err
 	}
 	if record.Lineage == "" {
-		if _, err := os.Stat(layout.Catalog); err == nil {
+		found, err := layout.HasCatalog()
+		if err != nil {
+			return Store{}, err
+		}
+		if found {
 			return Store{}, fail.New(fail.Corrupt, "control_plane_missing", "%s exists, but the control plane %s belongs to no lake", layout.Catalog, layout.ControlDB).
 				WithFix("leapview.db was lost or replaced: restore the whole data directory from one backup, or start with an empty one")
 		}
@@ -124,19 +120,13 @@ func openStore(ctx context.Context, c Config, boot app.Boot, identity ports.Iden
 			return Store{}, err
 		}
 	}
-	spill := filepath.Join(layout.TempRoot, string(boot))
-	for _, dir := range []string{filepath.Dir(layout.Catalog), layout.DataDir, layout.Staged, layout.Exports, spill} {
-		if err := os.MkdirAll(dir, 0o700); err != nil {
-			return Store{}, err
-		}
-	}
 	e, err := engine.Open(ctx, engine.Options{
 		Catalog: layout.Catalog, DataDir: layout.DataDir, StagedDir: layout.Staged, ExportsDir: layout.Exports,
-		TempDir:       filepath.Join(spill, "engine"),
+		TempDir:       filepath.Join(layout.Temp(string(boot)), "engine"),
 		ExtensionsDir: c.Extensions, ExtensionsLock: leapview.ExtensionsLock,
 		MemoryBytes: c.MemoryBytes, Threads: c.Threads, TempBytes: c.TempBytes,
 		// Besides the readings of requests: the build, the refresh's own readings, compiling, and looking things up.
-		Connections: c.QuerySlots + 8,
+		Connections: c.Limits.QuerySlots + 8,
 		Create:      !record.Ready,
 	})
 	if err != nil {

@@ -43,8 +43,8 @@ type DataFiles interface {
 type Bundles interface {
 	// Put stores the bundle durably under its digest. Twice is once.
 	Put(ctx context.Context, bundle []byte) (project.Digest, error)
-	// Get gives the bundle's bytes, proved against the digest. One that is not there, or is another one, is corrupt: only what was put is
-	// asked for.
+	// Get gives the bundle's bytes, proved against the digest. One that is not there or has another digest is corrupt: only what was
+	// stored is asked for.
 	Get(ctx context.Context, id project.Digest) ([]byte, error)
 }
 

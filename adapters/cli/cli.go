@@ -14,6 +14,7 @@ import (
 	"net"
 	"os"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -47,6 +48,8 @@ type NodeOptions struct {
 	// Memory and TempSpace are in bytes, Threads a count; 0 derives them from the machine.
 	Memory, TempSpace int64
 	Threads           int
+	// Limits are the bounds of what the node takes on.
+	Limits app.Limits
 	// LogJSON asks for log lines as JSON, Verbose for more of them.
 	LogJSON bool
 	Verbose bool
@@ -97,7 +100,7 @@ type program struct {
 
 // Run carries out one command line and gives the exit code. It returns soon after ctx ends.
 func Run(ctx context.Context, args []string, host Host, stdin io.Reader, stdout, stderr io.Writer) int {
-	p := &program{host: host, stdin: stdin, stdout: stdout, stderr: stderr}
+	p := &program{host: host, stdin: stdin, stdout: stdout, stderr: stderr, options: NodeOptions{Limits: app.DefaultLimits()}}
 	root := p.root()
 	root.SetArgs(args)
 	root.SetIn(stdin)
@@ -182,6 +185,25 @@ func (p *program) nodeFlags(cmd *cobra.Command) {
 	f.Var((*size)(&p.options.TempSpace), "temp-space", "disk space for what does not fit in memory, such as 20GiB; 0 derives it")
 	f.IntVar(&p.options.Threads, "threads", 0, "`number` of the engine's threads; 0 means one a CPU")
 	fillFromEnvironment(f, "memory", "temp-space", "threads")
+}
+
+// limitFlags are the bounds that the operator may set of a node, or of a refresh alone.
+func (p *program) limitFlags(cmd *cobra.Command, refreshOnly bool) {
+	f := cmd.Flags()
+	for _, l := range app.LimitTable {
+		if refreshOnly && !l.Refresh {
+			continue
+		}
+		switch v := l.Value(&p.options.Limits).(type) {
+		case *int:
+			f.IntVar(v, l.Flag(), *v, "`number` of "+l.Meaning)
+		case *int64:
+			f.Var((*size)(v), l.Flag(), l.Meaning)
+		case *time.Duration:
+			f.DurationVar(v, l.Flag(), *v, l.Meaning)
+		}
+		fillFromEnvironment(f, l.Flag())
+	}
 }
 
 const environmentKey = "leapview_environment"

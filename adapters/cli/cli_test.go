@@ -18,6 +18,7 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+	"time"
 
 	"go.uber.org/goleak"
 
@@ -420,7 +421,7 @@ func TestSettings(t *testing.T) {
 		code := Run(t.Context(), append([]string{"serve"}, args...), h, nil, io.Discard, &stderr)
 		return h.options, code, stderr.String()
 	}
-	if got, _, _ := run(); !reflect.DeepEqual(got, NodeOptions{DataDir: ".leapview", Extensions: ".extensions", Listen: "127.0.0.1:8080"}) {
+	if got, _, _ := run(); !reflect.DeepEqual(got, NodeOptions{DataDir: ".leapview", Extensions: ".extensions", Listen: "127.0.0.1:8080", Limits: app.DefaultLimits()}) {
 		t.Errorf("defaults: %+v", got)
 	}
 	t.Setenv("LEAPVIEW_DATA_DIR", "from-env")
@@ -428,8 +429,12 @@ func TestSettings(t *testing.T) {
 	t.Setenv("LEAPVIEW_MEMORY", "2GiB")
 	t.Setenv("LEAPVIEW_JSON", "true")
 	t.Setenv("LEAPVIEW_HOST", "a,b.example")
-	got, _, _ := run("--listen", "127.0.0.1:2", "--threads", "3", "--temp-space", "1500MB", "-v")
-	if !reflect.DeepEqual(got, NodeOptions{DataDir: "from-env", Extensions: ".extensions", Listen: "127.0.0.1:2", Hosts: []string{"a", "b.example"}, Memory: 2 << 30, TempSpace: 1.5e9, Threads: 3, LogJSON: true, Verbose: true}) {
+	t.Setenv("LEAPVIEW_QUERY_TIME", "5s")
+	t.Setenv("LEAPVIEW_SOURCE_BYTES", "2GiB")
+	got, _, _ := run("--body-bytes", "3MiB", "--query-queue", "0", "--listen", "127.0.0.1:2", "--threads", "3", "--temp-space", "1500MB", "-v")
+	limits := app.DefaultLimits()
+	limits.Ask.Time, limits.SourceBytes, limits.BodyBytes, limits.QueryQueue = 5*time.Second, 2<<30, 3<<20, 0
+	if !reflect.DeepEqual(got, NodeOptions{DataDir: "from-env", Extensions: ".extensions", Listen: "127.0.0.1:2", Hosts: []string{"a", "b.example"}, Memory: 2 << 30, TempSpace: 1.5e9, Threads: 3, LogJSON: true, Verbose: true, Limits: limits}) {
 		t.Errorf("flags over environment: %+v", got)
 	}
 	t.Setenv("LEAPVIEW_JSON", "")

@@ -25,7 +25,7 @@ var exits = []struct {
 	{6, []fail.Kind{fail.Busy, fail.Limit}, "the node is busy, or a limit was exceeded"},
 	{7, []fail.Kind{fail.Denied}, "not allowed"},
 	{70, []fail.Kind{fail.Fatal}, "the engine failed and the process cannot go on"},
-	{75, []fail.Kind{fail.Unavailable}, "no node runs, or it is not ready: try again later"},
+	{75, []fail.Kind{fail.Unavailable}, "no node runs, it is not ready, or its machine hinders it: try again later"},
 	{130, []fail.Kind{fail.Canceled}, "canceled by a signal, or cut off"},
 }
 

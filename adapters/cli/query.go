@@ -12,12 +12,10 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"leapview/app"
 	"leapview/domain/fail"
 	"leapview/domain/serving"
 )
-
-// maxBundleFile is the longest query bundle that is read from a file; a node takes no longer ones.
-const maxBundleFile = 1 << 20
 
 // answerDoc is the answer of one call.
 type answerDoc struct {
@@ -148,12 +146,18 @@ func (p *program) printAnswer(a answerDoc, from originDoc) error {
 	p.hint("%s from generation %d, snapshot %d, release %s, built %s", counted(a.Meta.Rows, "row"), from.Generation, from.Snapshot,
 		from.Release.Short(), from.BuiltAt.Format("2006-01-02 15:04:05 MST"))
 	if a.Meta.Truncated {
-		p.hint("there are more rows: the answer was cut at its limit (%s)", a.Meta.TruncationReason)
+		p.hint("there are more rows: the answer was cut at its limit (%s)%s", a.Meta.TruncationReason, truncatedBy[a.Meta.TruncationReason])
 	}
 	for _, w := range a.Meta.Warnings {
 		p.hint("warning: %s", printable(w))
 	}
 	return nil
+}
+
+// truncatedBy says who sets the bound that cut an answer.
+var truncatedBy = map[string]string{
+	"row_limit":  ", the endpoint's own limit",
+	"byte_limit": ", which the node's --answer-bytes sets",
 }
 
 // cell is a value as a table shows it.
@@ -204,12 +208,12 @@ func (p *program) readBundle(name string) (b []byte, err error) {
 		defer func() { _ = f.Close() }()
 		from = f
 	}
-	b, err = io.ReadAll(io.LimitReader(from, maxBundleFile+1))
+	b, err = io.ReadAll(io.LimitReader(from, app.MostBodyBytes+1))
 	if err != nil {
 		return nil, fail.New(fail.Invalid, "bad_bundle_file", "the query bundle cannot be read").Because(fmt.Errorf("read %s: %w", name, err))
 	}
-	if len(b) > maxBundleFile {
-		return nil, fail.New(fail.Limit, "body_too_large", "the query bundle %s is longer than %d bytes (limit body_bytes = %d)", name, maxBundleFile, maxBundleFile)
+	if len(b) > app.MostBodyBytes {
+		return nil, fail.New(fail.Limit, "body_too_large", "the query bundle %s is longer than %d bytes, which no node takes", name, app.MostBodyBytes).WithFix("split it")
 	}
 	return b, nil
 }

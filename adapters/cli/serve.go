@@ -31,6 +31,7 @@ It prints READY and its address once it answers, and stops on SIGINT or SIGTERM.
 	cmd.Flags().StringSliceVar(&p.options.Hosts, "host", nil, "`name` that the node is reached by, beside localhost and its address; may be repeated")
 	fillFromEnvironment(cmd.Flags(), "listen", "host")
 	p.nodeFlags(cmd)
+	p.limitFlags(cmd, false)
 	return cmd
 }
 

@@ -13,10 +13,6 @@ import (
 	"leapview/domain/project"
 )
 
-// MaxBundleBytes bounds one project bundle, and so the memory that reading one takes: the files' bytes, and room for the archive
-// around a thousand of them.
-const MaxBundleBytes = project.MaxBundleBytes + 4<<20
-
 // Bundles keeps project bundles as artifacts/DIGEST.tar.
 type Bundles struct {
 	dir  string
@@ -35,8 +31,8 @@ func (b *Bundles) Put(ctx context.Context, bundle []byte) (project.Digest, error
 	if err := alive(ctx); err != nil {
 		return "", err
 	}
-	if len(bundle) > MaxBundleBytes {
-		return "", tooLarge("the project bundle", int64(len(bundle)))
+	if len(bundle) > project.MaxArchiveBytes {
+		return "", project.ArchiveTooLarge()
 	}
 	id := project.DigestOf(bundle)
 	b.mu.Lock()
@@ -47,7 +43,7 @@ func (b *Bundles) Put(ctx context.Context, bundle []byte) (project.Digest, error
 	return id, nil
 }
 
-// Get gives the bundle's bytes, proved against the digest.
+// Get gives the bundle's bytes, proved against the digest. Whoever asks knows that it was stored, so one that is not there is a loss.
 func (b *Bundles) Get(ctx context.Context, id project.Digest) ([]byte, error) {
 	if err := alive(ctx); err != nil {
 		return nil, err
@@ -58,15 +54,15 @@ func (b *Bundles) Get(ctx context.Context, id project.Digest) ([]byte, error) {
 	f, err := os.Open(b.path(id))
 	if errors.Is(err, iofs.ErrNotExist) {
 		return nil, fail.New(fail.Corrupt, "bundle_missing", "project bundle %s is not among the artifacts in %s", id.Short(), b.dir).
-			WithFix("deploy the project again, from the same files")
+			WithFix("deploy the project again, from the same files, or restore the file from a backup")
 	}
 	if err != nil {
-		return nil, ownError(err, "open the project bundle %s", b.path(id))
+		return nil, storeError(err, "open the project bundle %s", b.path(id))
 	}
 	defer f.Close()
-	content, err := io.ReadAll(io.LimitReader(f, MaxBundleBytes+1))
+	content, err := io.ReadAll(io.LimitReader(f, project.MaxArchiveBytes+1))
 	if err != nil {
-		return nil, ownError(err, "read the project bundle %s", b.path(id))
+		return nil, storeError(err, "read the project bundle %s", b.path(id))
 	}
 	if project.DigestOf(content) != id {
 		return nil, fail.New(fail.Corrupt, "bundle_corrupt", "%s does not have the digest that it is named by", b.path(id)).
@@ -76,8 +72,3 @@ func (b *Bundles) Get(ctx context.Context, id project.Digest) ([]byte, error) {
 }
 
 func (b *Bundles) path(id project.Digest) string { return filepath.Join(b.dir, string(id)+".tar") }
-
-func tooLarge(what string, size int64) error {
-	return fail.New(fail.Limit, "bundle_too_large", "%s has %d bytes (limit bundle_bytes = %d)", what, size, MaxBundleBytes).
-		WithFix("a project holds declarations and SQL; keep data files out of it")
-}

@@ -108,7 +108,7 @@ func (d *DataFiles) open(ctx context.Context) (*os.Root, error) {
 	}
 	root, err := os.OpenRoot(d.dir)
 	if err != nil {
-		return nil, ownError(err, "open the data folder %s", d.dir)
+		return nil, storeError(err, "open the data folder %s", d.dir)
 	}
 	return root, nil
 }
@@ -125,7 +125,7 @@ func (d *DataFiles) seal(ctx context.Context, root *os.Root, name string) (refre
 	defer f.Close()
 	info, err := f.Stat()
 	if err != nil {
-		return refresh.File{}, ownError(err, "look at the data file %s", name)
+		return refresh.File{}, storeError(err, "look at the data file %s", name)
 	}
 	if !info.Mode().IsRegular() {
 		return refresh.File{}, d.irregular(name)
@@ -133,7 +133,7 @@ func (d *DataFiles) seal(ctx context.Context, root *os.Root, name string) (refre
 	hash := sha256.New()
 	size, err := pour(ctx, hash, f)
 	if err != nil {
-		return refresh.File{}, unlessClassified(err, "read the data file %s", name)
+		return refresh.File{}, unlessClassified(err, storeError, "read the data file %s", name)
 	}
 	if size == 0 {
 		return refresh.File{}, fail.New(fail.Corrupt, "data_file_empty", "data file %s is empty, so its writing did not end", name).
@@ -148,7 +148,7 @@ func (d *DataFiles) seal(ctx context.Context, root *os.Root, name string) (refre
 func (d *DataFiles) sealFolder(root *os.Root, folder string) error {
 	f, err := root.Open(filepath.FromSlash(folder))
 	if err != nil {
-		return ownError(err, "open the folder %s of the data folder", folder)
+		return storeError(err, "open the folder %s of the data folder", folder)
 	}
 	defer f.Close()
 	if err := d.sync(f); err != nil {
@@ -163,7 +163,7 @@ func (d *DataFiles) lost(name string, err error) error {
 		return fail.New(fail.Corrupt, "data_file_missing", "data file %s is not in %s, although the lake needs it", name, d.dir).
 			WithFix("restore the data directory from a copy, or the file alone if it is the same file").Because(err)
 	}
-	return ownError(err, "open the data file %s", name)
+	return storeError(err, "open the data file %s", name)
 }
 
 func (d *DataFiles) irregular(name string) error {
@@ -227,10 +227,10 @@ func pour(ctx context.Context, to io.Writer, from io.Reader) (int64, error) {
 }
 
 // unlessClassified classifies err, unless it already is.
-func unlessClassified(err error, format string, args ...any) error {
+func unlessClassified(err error, classify func(error, string, ...any) *fail.Error, format string, args ...any) error {
 	var c fail.Classified
 	if errors.As(err, &c) {
 		return err
 	}
-	return ownError(err, format, args...)
+	return classify(err, format, args...)
 }

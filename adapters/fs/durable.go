@@ -19,7 +19,7 @@ func writeDurably(path string, content []byte, sync func(*os.File) error) error 
 	}
 	if err := os.Rename(temp, path); err != nil {
 		_ = os.Remove(temp)
-		return ownError(err, "put %s in place", path)
+		return storeError(err, "put %s in place", path)
 	}
 	return syncDir(filepath.Dir(path), sync)
 }
@@ -28,15 +28,15 @@ func writeDurably(path string, content []byte, sync func(*os.File) error) error 
 func writeFile(path string, content []byte, sync func(*os.File) error) (err error) {
 	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
 	if err != nil {
-		return ownError(err, "create %s", path)
+		return storeError(err, "create %s", path)
 	}
 	defer func() {
 		if e := f.Close(); e != nil && err == nil {
-			err = ownError(e, "close %s", path)
+			err = storeError(e, "close %s", path)
 		}
 	}()
 	if _, err := f.Write(content); err != nil {
-		return ownError(err, "write %s", path)
+		return storeError(err, "write %s", path)
 	}
 	if err := sync(f); err != nil {
 		return syncError(err, path)
@@ -48,7 +48,7 @@ func writeFile(path string, content []byte, sync func(*os.File) error) (err erro
 func syncDir(path string, sync func(*os.File) error) error {
 	d, err := os.Open(path)
 	if err != nil {
-		return ownError(err, "open the folder %s", path)
+		return storeError(err, "open the folder %s", path)
 	}
 	defer d.Close()
 	if err := sync(d); err != nil {

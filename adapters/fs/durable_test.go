@@ -213,7 +213,7 @@ func TestOwnFilesAreNobodysFault(t *testing.T) {
 		syscall.EROFS: {fail.Denied, fail.Unavailable}, syscall.ELOOP: {fail.Invalid, fail.Unavailable}, syscall.ENOSPC: {fail.Limit, fail.Limit}, syscall.EMFILE: {fail.Limit, fail.Limit},
 	} {
 		err := &os.PathError{Op: "open", Path: "x", Err: cause}
-		if theirs, own := osError(err, "open x"), ownError(err, "open x"); theirs.Kind != want[0] || own.Kind != want[1] || own.Fix == "" && own.Kind != fail.Internal {
+		if theirs, own := namedError(err, "open x"), storeError(err, "open x"); theirs.Kind != want[0] || own.Kind != want[1] || own.Fix == "" && own.Kind != fail.Internal {
 			t.Errorf("%v: %s when a caller names it, %s (fix %q) when it is ours; want %v", cause, theirs.Kind, own.Kind, own.Fix, want)
 		}
 	}

@@ -9,8 +9,9 @@ import (
 	"leapview/domain/fail"
 )
 
-// osError classifies what the operating system refused. The message says what was attempted, and on which path.
-func osError(err error, format string, args ...any) *fail.Error {
+// namedError classifies what the operating system refused about a path that the caller named: a source file, a project's folder, the
+// data directory itself. The message says what was attempted, and on which path.
+func namedError(err error, format string, args ...any) *fail.Error {
 	kind, code, fix := fail.Internal, "disk_error", ""
 	switch {
 	case errors.Is(err, iofs.ErrNotExist), errors.Is(err, syscall.ENOTDIR):
@@ -33,18 +34,16 @@ func osError(err error, format string, args ...any) *fail.Error {
 	return e
 }
 
-// ownError is osError on the node's own files, once the node runs: nobody who asks it anything named them, so it is never the caller's
-// fault. What should be there and is not is corrupt, and what this process may not touch makes it unavailable.
-func ownError(err error, format string, args ...any) *fail.Error {
-	e := osError(err, format, args...)
+// storeError is namedError for what is inside the data directory. No caller named that: a refusal there is the machine's, and what
+// should be there and is not, or is something else, was taken from us.
+func storeError(err error, format string, args ...any) *fail.Error {
+	e := namedError(err, format, args...)
 	switch e.Kind {
-	case fail.Missing:
-		e.Kind, e.Code = fail.Corrupt, "file_gone"
-		if e.Fix == "" {
-			e = e.WithFix("restore the data directory from a backup, or leave its files to the node")
-		}
-	case fail.Denied, fail.Invalid:
+	case fail.Denied:
 		e.Kind = fail.Unavailable
+	case fail.Missing, fail.Invalid:
+		e.Kind = fail.Corrupt
+		e = e.WithFix("something else removes or replaces the node's own files: put them back from a backup, then start the node again")
 	}
 	return e
 }
@@ -56,7 +55,7 @@ func syncError(err error, path string) *fail.Error {
 		return fail.New(fail.Fatal, "sync_failed", "the disk did not take %s: what was written there may be lost", path).
 			WithFix("check the disk, then restart the node").Because(err)
 	}
-	return ownError(err, "sync %s", path)
+	return storeError(err, "sync %s", path)
 }
 
 // alive is the canceled error of a context that has ended, or nil.

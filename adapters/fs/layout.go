@@ -42,7 +42,7 @@ func At(dir string) (Layout, error) {
 	}
 	root, err := filepath.Abs(dir)
 	if err != nil {
-		return Layout{}, osError(err, "find the data directory %s", dir)
+		return Layout{}, namedError(err, "find the data directory %s", dir)
 	}
 	in := func(parts ...string) string { return filepath.Join(append([]string{root}, parts...)...) }
 	return Layout{Root: root, ControlDB: in("leapview.db"), Catalog: in("ducklake", "catalog.duckdb"), DataDir: in("data"),
@@ -53,6 +53,21 @@ func At(dir string) (Layout, error) {
 // folders are the directories below the root, parents first.
 func (l Layout) folders() []string {
 	return []string{filepath.Dir(l.Catalog), l.DataDir, l.Artifacts, l.Runtime, l.Staged, l.Exports, filepath.Dir(l.TempRoot), l.TempRoot}
+}
+
+// Temp is the spill folder of the process with this boot id.
+func (l Layout) Temp(boot string) string { return filepath.Join(l.TempRoot, boot) }
+
+// HasCatalog tells whether a lake was begun here.
+func (l Layout) HasCatalog() (bool, error) {
+	_, err := os.Lstat(l.Catalog)
+	if errors.Is(err, iofs.ErrNotExist) {
+		return false, nil
+	}
+	if err != nil {
+		return false, storeError(err, "look for the catalog %s", l.Catalog)
+	}
+	return true, nil
 }
 
 // Prepare makes the data directory and its folders, 0700 each, and gives the layout. Twice is once.
@@ -69,14 +84,14 @@ func Prepare(dir string) (Layout, error) {
 	created := errors.Is(err, iofs.ErrNotExist)
 	if created {
 		if err := os.MkdirAll(l.Root, 0o700); err != nil {
-			return Layout{}, osError(err, "create the data directory %s", l.Root)
+			return Layout{}, namedError(err, "create the data directory %s", l.Root)
 		}
 	} else if err != nil {
-		return Layout{}, osError(err, "look at the data directory %s", l.Root)
+		return Layout{}, namedError(err, "look at the data directory %s", l.Root)
 	}
 	real, err := filepath.EvalSymlinks(l.Root)
 	if err != nil {
-		return Layout{}, osError(err, "resolve the data directory %s", l.Root)
+		return Layout{}, namedError(err, "resolve the data directory %s", l.Root)
 	}
 	if l, err = At(real); err != nil {
 		return Layout{}, err
@@ -86,13 +101,13 @@ func Prepare(dir string) (Layout, error) {
 	}
 	for _, folder := range l.folders() {
 		if err := os.Mkdir(folder, 0o700); err != nil && !errors.Is(err, iofs.ErrExist) {
-			return Layout{}, osError(err, "create the folder %s", folder)
+			return Layout{}, storeError(err, "create the folder %s", folder)
 		}
 		info, err := os.Lstat(folder)
 		if err != nil {
-			return Layout{}, osError(err, "look at the folder %s", folder)
+			return Layout{}, storeError(err, "look at the folder %s", folder)
 		}
-		if err := ours(folder, info); err != nil {
+		if err := ours(folder, info, fail.Unavailable); err != nil {
 			return Layout{}, err
 		}
 		if !info.IsDir() {
@@ -109,9 +124,9 @@ func Prepare(dir string) (Layout, error) {
 			continue
 		}
 		if err != nil {
-			return Layout{}, osError(err, "look at the file %s", file)
+			return Layout{}, storeError(err, "look at the file %s", file)
 		}
-		if err := ours(file, info); err != nil {
+		if err := ours(file, info, fail.Unavailable); err != nil {
 			return Layout{}, err
 		}
 		if !info.Mode().IsRegular() {
@@ -133,12 +148,12 @@ func Prepare(dir string) (Layout, error) {
 func (l Layout) claimRoot() error {
 	info, err := os.Lstat(l.Root)
 	if err != nil {
-		return osError(err, "look at the data directory %s", l.Root)
+		return namedError(err, "look at the data directory %s", l.Root)
 	}
 	if !info.IsDir() {
 		return notADirectory(l.Root)
 	}
-	if err := ours(l.Root, info); err != nil {
+	if err := ours(l.Root, info, fail.Denied); err != nil {
 		return err
 	}
 	if err := unix.Access(l.Root, unix.R_OK|unix.W_OK|unix.X_OK); err != nil {
@@ -150,7 +165,7 @@ func (l Layout) claimRoot() error {
 	}
 	entries, err := os.ReadDir(l.Root)
 	if err != nil {
-		return osError(err, "list the data directory %s", l.Root)
+		return namedError(err, "list the data directory %s", l.Root)
 	}
 	known := len(entries) == 0
 	for _, e := range entries {
@@ -163,8 +178,9 @@ func (l Layout) claimRoot() error {
 	return tighten(l.Root, info)
 }
 
-// ours refuses what is a link or belongs to another user.
-func ours(path string, info os.FileInfo) error {
+// ours refuses what is a link or belongs to another user. foreign is the kind of the latter: the data directory itself was named by
+// whoever starts the process, what is inside it was not.
+func ours(path string, info os.FileInfo, foreign fail.Kind) error {
 	if info.Mode()&os.ModeSymlink != 0 {
 		return fail.New(fail.Invalid, "link_refused", "%s is a link; inside the data directory links are not followed", path).
 			WithFix("replace it by what it points to, or mount the other disk there")
@@ -174,7 +190,7 @@ func ours(path string, info os.FileInfo) error {
 		return fail.New(fail.Internal, "no_owner", "the system does not tell who owns %s", path)
 	}
 	if uid := os.Geteuid(); int(st.Uid) != uid {
-		return fail.New(fail.Denied, "owner_mismatch", "%s belongs to uid %d, but this process runs as uid %d", path, st.Uid, uid).
+		return fail.New(foreign, "owner_mismatch", "%s belongs to uid %d, but this process runs as uid %d", path, st.Uid, uid).
 			WithFix("run it as uid %d, or give the files to this one: chown -R %d %s", st.Uid, uid, path)
 	}
 	return nil
@@ -186,7 +202,7 @@ func tighten(path string, info os.FileInfo) error {
 		return nil
 	}
 	if err := os.Chmod(path, 0o700); err != nil {
-		return osError(err, "close %s to other users", path)
+		return storeError(err, "close %s to other users", path)
 	}
 	return nil
 }

@@ -44,18 +44,18 @@ func Acquire(l Layout, boot string, started time.Time) (*Lock, error) {
 	}
 	host, err := os.Hostname()
 	if err != nil {
-		return nil, osError(err, "find this host's name")
+		return nil, storeError(err, "find this host's name")
 	}
 	// The file is never removed: a second process could then lock a new file while the first still holds the old one.
 	f, err := os.OpenFile(l.LockFile, os.O_RDWR|os.O_CREATE|syscall.O_NOFOLLOW, 0o600)
 	if err != nil {
-		return nil, osError(err, "open the lock %s", l.LockFile)
+		return nil, storeError(err, "open the lock %s", l.LockFile)
 	}
 	err = unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB)
 	if errors.Is(err, unix.EWOULDBLOCK) {
 		err = locked(l, f)
 	} else if err != nil {
-		err = osError(err, "lock %s", l.LockFile)
+		err = storeError(err, "lock %s", l.LockFile)
 	} else {
 		err = announce(f, Holder{PID: os.Getpid(), Host: host, Started: started.UTC(), Boot: boot})
 	}
@@ -86,16 +86,16 @@ func announce(f *os.File, h Holder) error {
 		return fail.New(fail.Internal, "bad_holder", "the lock's holder cannot be written down").Because(err)
 	}
 	if err := f.Truncate(0); err != nil {
-		return osError(err, "empty the lock %s", f.Name())
+		return storeError(err, "empty the lock %s", f.Name())
 	}
 	if _, err := f.WriteAt(append(b, '\n'), 0); err != nil {
-		return osError(err, "write the lock %s", f.Name())
+		return storeError(err, "write the lock %s", f.Name())
 	}
 	return nil
 }
 
 // Temp is this process's own spill folder. Sweep makes it and Release removes it.
-func (k *Lock) Temp() string { return filepath.Join(k.layout.TempRoot, k.boot) }
+func (k *Lock) Temp() string { return k.layout.Temp(k.boot) }
 
 // Sweep removes what earlier processes left: everything in runtime/ and tmp/duckdb/, and files in artifacts/ that were never
 // finished. Then it makes this process's folders. It belongs at the start, before anything is staged or spilled.
@@ -111,7 +111,7 @@ func (k *Lock) Sweep() error {
 	}
 	for _, folder := range []string{l.Staged, l.Exports, k.Temp()} {
 		if err := os.Mkdir(folder, 0o700); err != nil {
-			return osError(err, "create the folder %s", folder)
+			return storeError(err, "create the folder %s", folder)
 		}
 	}
 	return nil
@@ -121,13 +121,13 @@ func (k *Lock) Sweep() error {
 func empty(folder string, named func(string) bool) error {
 	d, err := os.Open(folder)
 	if err != nil {
-		return osError(err, "open the folder %s", folder)
+		return storeError(err, "open the folder %s", folder)
 	}
 	defer d.Close()
 	// The names are read once, so that the folder is not changed under its own listing.
 	names, err := d.Readdirnames(-1)
 	if err != nil {
-		return osError(err, "list the folder %s", folder)
+		return storeError(err, "list the folder %s", folder)
 	}
 	for _, name := range names {
 		if !named(name) {
@@ -135,7 +135,7 @@ func empty(folder string, named func(string) bool) error {
 		}
 		path := filepath.Join(folder, name)
 		if err := os.RemoveAll(path); err != nil {
-			return osError(err, "remove %s, which an earlier process left", path)
+			return storeError(err, "remove %s, which an earlier process left", path)
 		}
 	}
 	return nil
@@ -153,10 +153,10 @@ func (k *Lock) Release() error {
 	k.file = nil
 	removed := os.RemoveAll(k.Temp())
 	if err := f.Close(); err != nil {
-		return osError(err, "close the lock %s", f.Name())
+		return storeError(err, "close the lock %s", f.Name())
 	}
 	if removed != nil {
-		return osError(removed, "remove the spill folder %s", k.Temp())
+		return storeError(removed, "remove the spill folder %s", k.Temp())
 	}
 	return nil
 }

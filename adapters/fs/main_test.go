@@ -35,6 +35,13 @@ func TestMain(m *testing.M) {
 }
 
 func doTask(task, dir string) string {
+	if task == "use" {
+		l, err := At(dir)
+		if err != nil {
+			return err.Error()
+		}
+		return kinds(useStore(l))
+	}
 	l, err := Prepare(dir)
 	if err == nil && task == "hold" {
 		var k *Lock
@@ -109,6 +116,9 @@ func (h *process) kill(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// roomy bounds are met by no test that is not about them.
+var roomy = SourcesOptions{MaxFiles: 1000, MaxBytes: 1 << 30}
 
 // prepare makes a data directory for one test.
 func prepare(t *testing.T) Layout {

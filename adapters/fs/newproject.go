@@ -33,7 +33,7 @@ func Place(dir, file string) (root, name, location string, c Copy, err error) {
 	case errors.Is(err, iofs.ErrNotExist), errors.Is(err, syscall.ENOTDIR):
 		return "", "", "", c, fail.New(fail.Missing, "file_missing", "%s is not there", file).WithFix("name a file that exists")
 	case err != nil:
-		return "", "", "", c, osError(err, "look at %s", file)
+		return "", "", "", c, namedError(err, "look at %s", file)
 	case !info.Mode().IsRegular():
 		return "", "", "", c, fail.New(fail.Invalid, "not_a_file", "%s is not a regular file", file).WithFix("name a file")
 	}
@@ -57,7 +57,7 @@ func Fresh(dir string, names []string) error {
 			return fail.New(fail.Conflict, "file_exists", "%s exists already, and nothing of yours is overwritten", filepath.Join(dir, name)).WithFix("name another folder")
 		}
 		if !errors.Is(err, iofs.ErrNotExist) && !errors.Is(err, syscall.ENOTDIR) {
-			return osError(err, "look at %s", filepath.Join(dir, name))
+			return namedError(err, "look at %s", filepath.Join(dir, name))
 		}
 	}
 	return nil
@@ -105,15 +105,15 @@ func WriteProject(ctx context.Context, dir string, files []project.File, copies 
 func writeNew(dir string, f project.File) error {
 	to := filepath.Join(dir, filepath.FromSlash(f.Path))
 	if err := os.MkdirAll(filepath.Dir(to), 0o755); err != nil {
-		return osError(err, "create the folder of %s", to)
+		return namedError(err, "create the folder of %s", to)
 	}
 	out, err := os.OpenFile(to, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
 	if err != nil {
-		return osError(err, "create %s", to)
+		return namedError(err, "create %s", to)
 	}
 	_, err = out.Write(f.Content)
 	if err := errors.Join(err, out.Close()); err != nil {
-		return osError(err, "write %s", to)
+		return namedError(err, "write %s", to)
 	}
 	return nil
 }
@@ -121,15 +121,15 @@ func writeNew(dir string, f project.File) error {
 func copyFile(ctx context.Context, from, to string) error {
 	in, err := os.Open(from)
 	if err != nil {
-		return osError(err, "open %s", from)
+		return namedError(err, "open %s", from)
 	}
 	defer in.Close()
 	if err := os.MkdirAll(filepath.Dir(to), 0o755); err != nil {
-		return osError(err, "create the folder of %s", to)
+		return namedError(err, "create the folder of %s", to)
 	}
 	out, err := os.OpenFile(to, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
 	if err != nil {
-		return osError(err, "create %s", to)
+		return namedError(err, "create %s", to)
 	}
 	_, err = pour(ctx, out, in)
 	if e := out.Close(); err == nil {
@@ -137,7 +137,7 @@ func copyFile(ctx context.Context, from, to string) error {
 	}
 	if err != nil && !errors.Is(err, io.EOF) {
 		_ = os.Remove(to)
-		return unlessClassified(err, "copy %s", from)
+		return unlessClassified(err, namedError, "copy %s", from)
 	}
 	return nil
 }

@@ -66,6 +66,12 @@ func TestReadProjectBounds(t *testing.T) {
 	refused(t, err, "project_missing", "nowhere")
 	_, err = ReadProject(dir)
 	refused(t, err, "not_a_project", dir, "leapview.yaml")
+	write(t, filepath.Join(dir, "Leapview.yml"), "name: x")
+	_, err = ReadProject(dir)
+	refused(t, err, "not_a_project", `did you mean "Leapview.yml"? rename it to leapview.yaml`)
+	if err := os.Remove(filepath.Join(dir, "Leapview.yml")); err != nil {
+		t.Fatal(err)
+	}
 	write(t, filepath.Join(dir, "leapview.yaml"), strings.Repeat("#", project.MaxFileBytes+1))
 	_, err = ReadProject(filepath.Join(dir, "leapview.yaml"))
 	refused(t, err, "project_missing", "leapview.yaml")
@@ -83,6 +89,13 @@ func TestReadProjectBounds(t *testing.T) {
 	}
 	if files, err := ReadProject(dir); err != nil || len(files) != project.MaxFiles {
 		t.Fatalf("%d files, %v", len(files), err)
+	}
+	for i := range maxStrays + 1 {
+		write(t, filepath.Join(dir, "elsewhere", fmt.Sprintf("m%d.sql", i)), "SELECT 1")
+	}
+	_, err = ReadProject(dir)
+	if problems, ok := err.(project.Problems); !ok || len(problems) != maxStrays {
+		t.Errorf("%d problems: %v", len(problems), err)
 	}
 	write(t, filepath.Join(dir, "models", "more.sql"), "SELECT 1")
 	_, err = ReadProject(dir)

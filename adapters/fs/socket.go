@@ -36,7 +36,7 @@ func socketAddress(l Layout) (address string, done func(), err error) {
 	// A descriptor of the directory names it in few bytes.
 	d, err := os.Open(l.Root)
 	if err != nil {
-		return "", nil, osError(err, "open the data directory %s", l.Root)
+		return "", nil, err
 	}
 	address = fmt.Sprintf("/proc/self/fd/%d/%s", d.Fd(), filepath.Base(l.Socket))
 	return address, func() { _ = d.Close() }, nil
@@ -55,16 +55,16 @@ func (k *Lock) Listen() (net.Listener, error) {
 		return nil, fail.New(fail.Invalid, "not_a_socket", "%s is in the way of the control socket", l.Socket).WithFix("move it away")
 	}
 	if err := os.Remove(l.Socket); err != nil && !errors.Is(err, iofs.ErrNotExist) {
-		return nil, osError(err, "remove the dead socket %s", l.Socket)
+		return nil, storeError(err, "remove the dead socket %s", l.Socket)
 	}
 	address, done, err := socketAddress(l)
 	if err != nil {
-		return nil, err
+		return nil, unlessClassified(err, storeError, "name the control socket %s", l.Socket)
 	}
 	defer done()
 	listener, err := net.ListenUnix("unix", &net.UnixAddr{Name: address, Net: "unix"})
 	if err != nil {
-		return nil, osError(err, "listen on the control socket %s", l.Socket)
+		return nil, storeError(err, "listen on the control socket %s", l.Socket)
 	}
 	// The address may not outlive this call, so the socket is unlinked by its own path.
 	listener.SetUnlinkOnClose(false)
@@ -72,7 +72,7 @@ func (k *Lock) Listen() (net.Listener, error) {
 	// Until here the mode was what the umask left, behind a directory that only we can enter.
 	if err := os.Chmod(l.Socket, 0o600); err != nil {
 		_ = s.Close()
-		return nil, osError(err, "close the control socket %s to other users", l.Socket)
+		return nil, storeError(err, "close the control socket %s to other users", l.Socket)
 	}
 	return s, nil
 }
@@ -91,7 +91,7 @@ func (s *socket) Close() error {
 	s.once.Do(func() {
 		s.err = s.UnixListener.Close()
 		if err := os.Remove(s.path); err != nil && !errors.Is(err, iofs.ErrNotExist) && s.err == nil {
-			s.err = osError(err, "remove the control socket %s", s.path)
+			s.err = storeError(err, "remove the control socket %s", s.path)
 		}
 	})
 	return s.err
@@ -117,9 +117,6 @@ func Dial(ctx context.Context, l Layout) (net.Conn, error) {
 	if stopped := alive(ctx); stopped != nil {
 		return nil, stopped
 	}
-	var classified fail.Classified
-	if errors.As(err, &classified) {
-		return nil, err
-	}
-	return nil, osError(err, "connect to the control socket %s", l.Socket)
+	// Whoever dials named the directory.
+	return nil, unlessClassified(err, namedError, "connect to the control socket %s", l.Socket)
 }

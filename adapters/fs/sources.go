@@ -24,13 +24,7 @@ import (
 // openToRead does not wait for a pipe's other end, should a file become one between looking and opening.
 const openToRead = os.O_RDONLY | syscall.O_NONBLOCK
 
-// The bounds of one source when SourcesOptions leave them out.
-const (
-	DefaultSourceFiles = 1000
-	DefaultSourceBytes = 16 << 30
-)
-
-// SourcesOptions bound what one source may bring in. Zero values mean the defaults.
+// SourcesOptions bound what one source may bring in.
 type SourcesOptions struct {
 	MaxFiles int
 	MaxBytes int64
@@ -48,12 +42,6 @@ type Sources struct {
 
 // NewSources stages into the layout's folder.
 func NewSources(l Layout, o SourcesOptions) *Sources {
-	if o.MaxFiles == 0 {
-		o.MaxFiles = DefaultSourceFiles
-	}
-	if o.MaxBytes == 0 {
-		o.MaxBytes = DefaultSourceBytes
-	}
 	return &Sources{staged: l.Staged, bounds: o}
 }
 
@@ -79,7 +67,7 @@ func (s *Sources) Acquire(ctx context.Context, run refresh.RunID, root string, s
 			WithFix("create it, or deploy with another source root").Because(err)
 	}
 	if err != nil {
-		return nil, osError(err, "source %q: open the source root %s", source.Name, root)
+		return nil, namedError(err, "source %q: open the source root %s", source.Name, root)
 	}
 	defer dir.Close()
 	m := matcher{ctx: ctx, root: dir, source: source, max: s.bounds.MaxFiles}
@@ -93,10 +81,10 @@ func (s *Sources) Acquire(ctx context.Context, run refresh.RunID, root string, s
 	}
 	target := filepath.Join(s.staged, string(run), source.Name)
 	if err := os.RemoveAll(target); err != nil {
-		return nil, ownError(err, "remove what was staged in %s", target)
+		return nil, storeError(err, "remove what was staged in %s", target)
 	}
 	if err := os.MkdirAll(target, 0o700); err != nil {
-		return nil, ownError(err, "create the staging folder %s", target)
+		return nil, storeError(err, "create the staging folder %s", target)
 	}
 	var artifacts []ports.Artifact
 	left := s.bounds.MaxBytes
@@ -123,14 +111,14 @@ func (s *Sources) Write(ctx context.Context, run refresh.RunID, source project.S
 	}
 	dir := filepath.Join(s.staged, string(run), source.Name)
 	if err := os.RemoveAll(dir); err != nil {
-		return ports.Artifact{}, osError(err, "remove what was staged in %s", dir)
+		return ports.Artifact{}, storeError(err, "remove what was staged in %s", dir)
 	}
 	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return ports.Artifact{}, osError(err, "create the staging folder %s", dir)
+		return ports.Artifact{}, storeError(err, "create the staging folder %s", dir)
 	}
 	target := filepath.Join(dir, stagedName(name))
 	if err := os.WriteFile(target, content, 0o600); err != nil {
-		return ports.Artifact{}, osError(err, "write the staged file %s", target)
+		return ports.Artifact{}, storeError(err, "write the staged file %s", target)
 	}
 	return ports.Artifact{Name: name, Path: target, Size: int64(len(content)), SHA256: project.DigestOf(content)}, nil
 }
@@ -142,7 +130,7 @@ func (s *Sources) Release(_ context.Context, run refresh.RunID) error {
 	}
 	target := filepath.Join(s.staged, string(run))
 	if err := os.RemoveAll(target); err != nil {
-		return ownError(err, "remove the staging folder %s", target)
+		return storeError(err, "remove the staging folder %s", target)
 	}
 	return nil
 }
@@ -161,43 +149,43 @@ func (s *Sources) stage(ctx context.Context, root *os.Root, source, name, target
 		return ports.Artifact{}, changed("went away")
 	}
 	if err != nil {
-		return ports.Artifact{}, osError(err, "source %q: open %s", source, name)
+		return ports.Artifact{}, namedError(err, "source %q: open %s", source, name)
 	}
 	defer in.Close()
 	before, err := in.Stat()
 	if err != nil {
-		return ports.Artifact{}, osError(err, "source %q: look at %s", source, name)
+		return ports.Artifact{}, namedError(err, "source %q: look at %s", source, name)
 	}
 	if !before.Mode().IsRegular() {
 		return ports.Artifact{}, irregular(source, name)
 	}
 	if before.Size() > left {
 		return ports.Artifact{}, fail.New(fail.Limit, "source_bytes", "source %q: its files have more than %d bytes together, reached at %s (limit source_bytes = %d)", source, s.bounds.MaxBytes, name, s.bounds.MaxBytes).
-			WithFix("narrow its location, or split it into several sources")
+			WithFix("narrow its location, split it into several sources, or raise --source-bytes of what refreshes")
 	}
 	out, err := os.OpenFile(target, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {
-		return ports.Artifact{}, ownError(err, "create the staged copy %s", target)
+		return ports.Artifact{}, storeError(err, "create the staged copy %s", target)
 	}
 	hash := sha256.New()
 	// One byte more than expected is enough to see that the file grew.
-	size, err := pour(ctx, io.MultiWriter(hash, out), io.LimitReader(in, before.Size()+1))
-	if e := out.Close(); err == nil {
-		err = e
+	size, err := pour(ctx, io.MultiWriter(hash, copyWriter{out}), io.LimitReader(in, before.Size()+1))
+	if e := out.Close(); err == nil && e != nil {
+		err = storeError(e, "close the staged copy %s", target)
 	}
 	if err != nil {
-		return ports.Artifact{}, unlessClassified(err, "source %q: copy %s", source, name)
+		return ports.Artifact{}, unlessClassified(err, namedError, "source %q: read %s", source, name)
 	}
 	after, err := in.Stat()
 	if err != nil {
-		return ports.Artifact{}, osError(err, "source %q: look at %s again", source, name)
+		return ports.Artifact{}, namedError(err, "source %q: look at %s again", source, name)
 	}
 	named, err := root.Stat(filepath.FromSlash(name))
 	if errors.Is(err, iofs.ErrNotExist) {
 		return ports.Artifact{}, changed("went away")
 	}
 	if err != nil {
-		return ports.Artifact{}, osError(err, "source %q: look at %s again", source, name)
+		return ports.Artifact{}, namedError(err, "source %q: look at %s again", source, name)
 	}
 	if !os.SameFile(before, named) {
 		return ports.Artifact{}, changed("was replaced")
@@ -206,6 +194,17 @@ func (s *Sources) stage(ctx context.Context, root *os.Root, source, name, target
 		return ports.Artifact{}, changed("was written")
 	}
 	return ports.Artifact{Name: name, Path: target, Size: size, SHA256: project.Digest(hex.EncodeToString(hash.Sum(nil)))}, nil
+}
+
+// copyWriter writes a staged copy. Its errors are classified here, where they can be told from those of reading the source.
+type copyWriter struct{ file *os.File }
+
+func (w copyWriter) Write(b []byte) (int, error) {
+	n, err := w.file.Write(b)
+	if err != nil {
+		return n, storeError(err, "write the staged copy %s", w.file.Name())
+	}
+	return n, nil
 }
 
 // stagedName keeps the end of a file's name, with its extension, and replaces what the engine would read as a pattern.
@@ -327,7 +326,7 @@ func (m matcher) level(dir, seg string, last bool, max int) ([]string, error) {
 			return found, nil
 		}
 		if err != nil {
-			return nil, osError(err, "source %q: list the folder %s", m.source.Name, dir)
+			return nil, namedError(err, "source %q: list the folder %s", m.source.Name, dir)
 		}
 		for _, e := range entries {
 			// The pattern was proved well formed.
@@ -378,7 +377,7 @@ func (m matcher) wanted(name string, last, listed bool) (bool, error) {
 func (m matcher) bounded(names []string, max int) ([]string, error) {
 	if len(names) > max {
 		return nil, fail.New(fail.Limit, "source_files", "source %q: location %q matches more than %d files or folders (limit source_files = %d)", m.source.Name, m.source.Location, m.max, m.max).
-			WithFix("narrow its location, or split it into several sources")
+			WithFix("narrow its location, split it into several sources, or raise --source-files of what refreshes")
 	}
 	return names, nil
 }
@@ -391,7 +390,7 @@ func (m matcher) refused(name string, err error) error {
 		return fail.New(fail.Denied, "outside_source_root", "source %q: %s leads out of the source root %s through a link", m.source.Name, name, m.root.Name()).
 			WithFix("copy the file below the source root, or deploy with a source root that holds it")
 	}
-	return osError(err, "source %q: look at %s", m.source.Name, name)
+	return namedError(err, "source %q: look at %s", m.source.Name, name)
 }
 
 func irregular(source, name string) error {

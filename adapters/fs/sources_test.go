@@ -28,7 +28,7 @@ func TestSourcesLinks(t *testing.T) {
 	link(t, secret, filepath.Join(root, "dir"))
 	link(t, "../"+filepath.Base(filepath.Dir(secret)), filepath.Join(root, "up"))
 	link(t, "real", filepath.Join(root, "inside"))
-	s := NewSources(l, SourcesOptions{})
+	s := NewSources(l, roomy)
 	for _, location := range []string{"file.csv", "f*.csv", "dir/s.csv", "d*/s.csv", "dir/*", "d*/*", "up/s.csv"} {
 		_, err := s.Acquire(t.Context(), "run", root, source(location))
 		refused(t, err, "outside_source_root", `source "flights"`, root)
@@ -55,7 +55,7 @@ func TestSourcesIrregular(t *testing.T) {
 	root := t.TempDir()
 	write(t, filepath.Join(root, "a", "x.csv"), "x")
 	write(t, filepath.Join(root, "b.csv"), "b")
-	s := NewSources(l, SourcesOptions{})
+	s := NewSources(l, roomy)
 	_, err := s.Acquire(t.Context(), "run", root, source("a"))
 	refused(t, err, "not_a_file", "a is not a regular file")
 	got, err := s.Acquire(t.Context(), "run", root, source("*"))
@@ -153,7 +153,7 @@ func TestSourceChanges(t *testing.T) {
 					t.Error(err)
 				}
 			}}
-			_, err := NewSources(l, SourcesOptions{}).Acquire(ctx, "run", root, source("*.csv"))
+			_, err := NewSources(l, roomy).Acquire(ctx, "run", root, source("*.csv"))
 			said, _, _ := strings.Cut(what, " (")
 			refused(t, err, "source_changed", "b.csv "+said, "rename them when they are complete")
 			if got := names(t, filepath.Join(l.Staged, "run")); len(got) != 0 {
@@ -176,7 +176,7 @@ func TestSourceVanishes(t *testing.T) {
 			t.Error(err)
 		}
 	}}
-	_, err := NewSources(l, SourcesOptions{}).Acquire(ctx, "run", root, source("a.csv"))
+	_, err := NewSources(l, roomy).Acquire(ctx, "run", root, source("a.csv"))
 	refused(t, err, "source_changed", "a.csv went away")
 }
 
@@ -190,7 +190,7 @@ func TestSourceCanceledMidway(t *testing.T) {
 		info, err := os.Stat(filepath.Join(l.Staged, "run", "flights", "0000-a.csv"))
 		return err == nil && info.Size() >= chunk
 	}, do: cancel}
-	_, err := NewSources(l, SourcesOptions{}).Acquire(ctx, "run", root, source("a.csv"))
+	_, err := NewSources(l, roomy).Acquire(ctx, "run", root, source("a.csv"))
 	refused(t, err, "canceled")
 	if got := names(t, filepath.Join(l.Staged, "run")); len(got) != 0 {
 		t.Errorf("the failure leaves %v", got)

@@ -83,7 +83,7 @@ func fingerprint(dir, skip string) (uint64, error) {
 		_, err = os.Stat(dir)
 	}
 	if err != nil {
-		return 0, unlessClassified(err, "watch the folder %s", dir)
+		return 0, unlessClassified(err, namedError, "watch the folder %s", dir)
 	}
 	return h.Sum64(), nil
 }

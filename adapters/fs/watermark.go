@@ -65,12 +65,12 @@ func (w *Watermark) read() (refresh.Fence, error) {
 		return 0, nil
 	}
 	if err != nil {
-		return 0, ownError(err, "open the fence file %s", w.path)
+		return 0, storeError(err, "open the fence file %s", w.path)
 	}
 	defer f.Close()
 	b, err := io.ReadAll(io.LimitReader(f, 64))
 	if err != nil {
-		return 0, ownError(err, "read the fence file %s", w.path)
+		return 0, storeError(err, "read the fence file %s", w.path)
 	}
 	n, err := strconv.ParseInt(string(bytes.TrimSuffix(b, []byte("\n"))), 10, 64)
 	// Only what text writes is accepted, so that a damaged file is not read as a smaller number.

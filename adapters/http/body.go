@@ -17,9 +17,8 @@ import (
 	"leapview/domain/project"
 )
 
-// readBody reads the whole body of a request, at most limit bytes of it.
-func readBody(c echo.Context, limit int64) ([]byte, error) {
-	tooLarge := fail.New(fail.Limit, "body_too_large", "the request's body is longer than %d bytes (limit body_bytes = %d)", limit, limit)
+// readBody reads the whole body of a request, at most limit bytes of it. tooLarge is the refusal of a longer one.
+func readBody(c echo.Context, limit int64, tooLarge error) ([]byte, error) {
 	req := c.Request()
 	if req.ContentLength > limit {
 		return nil, tooLarge
@@ -39,7 +38,8 @@ func readBody(c echo.Context, limit int64) ([]byte, error) {
 
 // readObject reads a body that is one JSON object, or empty, which is the empty object. field reads the value of each of its keys.
 func readObject(c echo.Context, limit int64, field func(d *json.Decoder, key string) error) error {
-	b, err := readBody(c, limit)
+	b, err := readBody(c, limit, fail.New(fail.Limit, "body_too_large", "the request's body is longer than %d bytes (limit body_bytes = %d)", limit, limit).
+		WithFix("send less, or let the node be started with a higher --body-bytes"))
 	if err != nil || len(b) == 0 {
 		return err
 	}

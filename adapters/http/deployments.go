@@ -8,6 +8,7 @@ import (
 	"github.com/labstack/echo/v4"
 
 	"leapview/domain/fail"
+	"leapview/domain/project"
 	"leapview/domain/serving"
 )
 
@@ -29,7 +30,7 @@ func (r *routes) deploy(c echo.Context) error {
 	if !filepath.IsAbs(root) || len(query) > 1 {
 		return fail.New(fail.Invalid, "bad_source_root", "a deployment needs exactly the query parameter source_root, an absolute path; it is %q", root)
 	}
-	bundle, err := readBody(c, maxBundle)
+	bundle, err := readBody(c, maxBundle, project.ArchiveTooLarge())
 	if err != nil {
 		return err
 	}

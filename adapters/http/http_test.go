@@ -196,6 +196,11 @@ func TestEveryKindHasAStatus(t *testing.T) {
 			t.Errorf("kind %s has status %d", k, s)
 		}
 	}
+	for code, want := range map[string]int{"disk_full": 507, "open_files": 503, "live_runs": 422} {
+		if got := statusOf(fail.New(fail.Limit, code, "x")); got != want {
+			t.Errorf("%s is told as %d, want %d", code, got, want)
+		}
+	}
 	if len(statusOfKind) != len(fail.Kinds()) {
 		t.Errorf("the table has %d kinds, there are %d", len(statusOfKind), len(fail.Kinds()))
 	}

@@ -50,7 +50,7 @@ var statusOfCode = map[string]int{
 	"key_expired":        http.StatusUnauthorized,
 	"key_revoked":        http.StatusUnauthorized,
 	"too_many_failures":  http.StatusTooManyRequests,
-	// The bounds of the machine are not those of a request.
+	// These bounds are the machine's, and not the request's to keep.
 	"disk_full":  http.StatusInsufficientStorage,
 	"open_files": http.StatusServiceUnavailable,
 }

@@ -30,9 +30,8 @@ import (
 )
 
 const (
-	// maxBundle is the longest deployment body: the files of a bundle and the archive's own headers around them. What exactly a
-	// bundle may hold is decided when it is unpacked.
-	maxBundle = project.MaxBundleBytes + 4<<20
+	// maxBundle is the longest deployment body. What exactly a bundle may hold is decided when it is unpacked.
+	maxBundle = project.MaxArchiveBytes
 	// maxRequests is how many requests to the API are worked on at a time; what each of them holds is bounded by its body.
 	maxRequests = 512
 	// maxHeader bounds a request's line and headers.

@@ -7,9 +7,6 @@ import (
 	"leapview/domain/project"
 )
 
-// maxBundleBytes bounds one bundle: the files' bytes, and room for the archive around them.
-const maxBundleBytes = project.MaxBundleBytes + 4<<20
-
 // Bundles keeps project bundles on a Disk, as artifacts/DIGEST.tar.
 type Bundles struct {
 	Disk *Disk
@@ -20,8 +17,8 @@ func (b Bundles) Put(ctx context.Context, bundle []byte) (project.Digest, error)
 	if err := ended(ctx); err != nil {
 		return "", err
 	}
-	if len(bundle) > maxBundleBytes {
-		return "", fail.New(fail.Limit, "bundle_too_large", "the project bundle has %d bytes (limit bundle_bytes = %d)", len(bundle), maxBundleBytes)
+	if len(bundle) > project.MaxArchiveBytes {
+		return "", project.ArchiveTooLarge()
 	}
 	id := project.DigestOf(bundle)
 	b.Disk.mu.Lock()

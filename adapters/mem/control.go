@@ -52,8 +52,10 @@ type controlState struct {
 	releases    map[controlRelease]bool
 	deployments map[serving.Workspace][]refresh.Deployment
 	// runs in the order in which they were requested.
-	runs        []refresh.Run
-	attempts    map[refresh.Fence]refresh.Row
+	runs     []refresh.Run
+	attempts map[refresh.Fence]refresh.Row
+	// sources are what the attempts read.
+	sources     map[refresh.Fence][]refresh.SourceFile
 	pointers    map[serving.Workspace]serving.Pointer
 	tables      map[controlTable]string
 	protections map[controlHold]serving.Snapshot
@@ -100,7 +102,7 @@ type Protection struct {
 func NewControl() *Control {
 	return &Control{disk: &controlDisk{state: &controlState{
 		fences: map[serving.Workspace]refresh.Fence{}, releases: map[controlRelease]bool{}, deployments: map[serving.Workspace][]refresh.Deployment{},
-		attempts: map[refresh.Fence]refresh.Row{}, pointers: map[serving.Workspace]serving.Pointer{}, tables: map[controlTable]string{},
+		attempts: map[refresh.Fence]refresh.Row{}, sources: map[refresh.Fence][]refresh.SourceFile{}, pointers: map[serving.Workspace]serving.Pointer{}, tables: map[controlTable]string{},
 		protections: map[controlHold]serving.Snapshot{}, leases: map[controlLease]bool{},
 	}}}
 }
@@ -133,6 +135,18 @@ func (c *Control) Protections() []Protection {
 		return int(a.Snapshot - b.Snapshot)
 	})
 	return out
+}
+
+// SourceFiles are what the attempt read, sorted by source and name.
+func (c *Control) SourceFiles(fence refresh.Fence) []refresh.SourceFile {
+	files := slices.Clone(c.disk.now().sources[fence])
+	slices.SortFunc(files, func(a, b refresh.SourceFile) int {
+		if d := strings.Compare(a.Source, b.Source); d != 0 {
+			return d
+		}
+		return strings.Compare(a.Name, b.Name)
+	})
+	return files
 }
 
 // Update implements ports.Control.
@@ -292,7 +306,7 @@ func (d *controlDisk) now() *controlState {
 
 func (s *controlState) clone() *controlState {
 	return &controlState{lake: s.lake, fences: maps.Clone(s.fences), releases: maps.Clone(s.releases), deployments: maps.Clone(s.deployments),
-		runs: slices.Clone(s.runs), attempts: maps.Clone(s.attempts), pointers: maps.Clone(s.pointers), tables: maps.Clone(s.tables),
+		runs: slices.Clone(s.runs), attempts: maps.Clone(s.attempts), sources: maps.Clone(s.sources), pointers: maps.Clone(s.pointers), tables: maps.Clone(s.tables),
 		protections: maps.Clone(s.protections), leases: maps.Clone(s.leases), audit: slices.Clip(s.audit), keys: slices.Clone(s.keys)}
 }
 

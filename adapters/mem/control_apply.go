@@ -43,6 +43,8 @@ func (s *controlState) apply(w serving.Workspace, event refresh.Event) error {
 		return s.requested(w, e.Run)
 	case refresh.AttemptBegan:
 		return s.began(w, e)
+	case refresh.SourcesAcquired:
+		return s.acquired(w, e)
 	case refresh.TableRecorded:
 		key := controlTable{w, e.Table}
 		switch _, exists := s.tables[key]; {
@@ -90,6 +92,9 @@ func (s *controlState) apply(w serving.Workspace, event refresh.Event) error {
 			return runEnded(e.Run)
 		}
 		r.Status, r.Owner = refresh.Queued, ""
+		if e.Stopped {
+			r.Stops++
+		}
 		return nil
 	case refresh.RunEnded:
 		r := s.run(w, e.Run)
@@ -155,6 +160,25 @@ func (s *controlState) began(w serving.Workspace, e refresh.AttemptBegan) error 
 	}
 	s.attempts[m.Fence] = refresh.Row{Stage: refresh.StageBegun, Mark: m}
 	s.protections[controlHold{workspace: w, kind: "attempt", mark: m}] = 0
+	return nil
+}
+
+func (s *controlState) acquired(w serving.Workspace, e refresh.SourcesAcquired) error {
+	m := e.Candidate.Mark()
+	if err := s.step(w, m, refresh.StageBegun, func(*refresh.Row) {}); err != nil {
+		return err
+	}
+	files := slices.Clone(s.sources[m.Fence])
+	for _, f := range e.Files {
+		if slices.ContainsFunc(files, func(o refresh.SourceFile) bool { return o.Source == f.Source && o.Name == f.Name }) {
+			return alreadyStored("file " + f.Name + " of source " + f.Source)
+		}
+		if _, err := project.ParseDigest(string(f.SHA256)); err != nil || f.Source == "" || f.Name == "" || f.Size < 0 {
+			return controlDefect("a source's file has a source, a name, a size and a digest")
+		}
+		files = append(files, f)
+	}
+	s.sources[m.Fence] = files
 	return nil
 }
 

@@ -300,8 +300,10 @@ func (s *Store) judge(scope serving.Scope, rows [][]value, model plan.Model, che
 			}
 		}
 		result.Detail = fmt.Sprintf("%d of %d rows point to nothing in %s", result.Failures, len(rows), check.To)
-	default:
+	case project.Freshness, project.Expression, project.CustomSQL:
 		return result, fail.New(fail.Invalid, "twin_sql", "the in-memory store does not know check %s", check.Kind)
+	default:
+		return result, fail.New(fail.Internal, "unknown_check", "there is no check %q", check.Kind)
 	}
 	result.OK = check.Allows(result.Failures, result.Judged)
 	return result, nil

@@ -36,6 +36,8 @@ func apply(ctx context.Context, tx *sql.Tx, state refresh.State, event refresh.E
 		return w.requested(ctx, e.Run)
 	case refresh.AttemptBegan:
 		return w.began(ctx, e)
+	case refresh.SourcesAcquired:
+		return w.acquired(ctx, e)
 	case refresh.TableRecorded:
 		return w.one(ctx, w.fenced(e.Fence), `INSERT INTO physical_tables (workspace, name, model, fence, recorded_at) SELECT ?, ?, ?, ?, ?
 			WHERE ?4 = (SELECT fence FROM workspaces WHERE name = ?1)`, w.workspace, e.Table, e.Model, e.Fence, micros(e.At))
@@ -55,8 +57,8 @@ func apply(ctx context.Context, tx *sql.Tx, state refresh.State, event refresh.E
 		}
 		return w.unprotect(ctx, protectLeased, leaseHolder(e.Owner, e.Generation))
 	case refresh.RunRequeued:
-		return w.one(ctx, notRunning(e.Run), `UPDATE runs SET status = 'queued', owner = NULL WHERE workspace = ? AND id = ? AND status = 'running'`,
-			w.workspace, e.Run)
+		return w.one(ctx, notRunning(e.Run), `UPDATE runs SET status = 'queued', owner = NULL, stops = stops + ? WHERE workspace = ? AND id = ? AND status = 'running'`,
+			e.Stopped, w.workspace, e.Run)
 	case refresh.RunEnded:
 		return w.one(ctx, notRunning(e.Run), `UPDATE runs SET status = ?, ended_at = ?, failure_kind = ?, failure_code = ?, failure_message = ?
 			WHERE workspace = ? AND id = ? AND status IN ('queued', 'running')`,
@@ -143,9 +145,9 @@ func (w writer) began(ctx context.Context, e refresh.AttemptBegan) error {
 	return w.protect(ctx, protectAttempt, m.Encode(), 0, micros(e.At))
 }
 
-// step moves an attempt from one stage to the next, unless a newer fence was issued for its workspace.
+// step moves an attempt from one stage to the next, or lets it stay at one, unless a newer fence was issued for its workspace.
 func (w writer) step(ctx context.Context, m refresh.Mark, from, to refresh.Stage, snapshot serving.Snapshot, at int64) error {
-	n, err := affected(w.tx.ExecContext(ctx, `UPDATE attempts SET stage = ?1, snapshot = ?2, changed_at = ?3
+	n, err := affected(w.tx.ExecContext(ctx, `UPDATE attempts SET stage = ?1, snapshot = nullif(?2, 0), changed_at = ?3
 		WHERE fence = ?4 AND run = ?5 AND attempt = ?6 AND workspace = ?7 AND stage = ?8 AND fence = (SELECT fence FROM workspaces WHERE name = ?7)`,
 		to, snapshot, at, m.Fence, m.Run, m.Attempt, w.workspace, from))
 	if err != nil || n == 1 {
@@ -159,6 +161,19 @@ func (w writer) step(ctx context.Context, m refresh.Mark, from, to refresh.Stage
 		return fail.New(fail.Fenced, "fenced", "%s was overtaken: workspace %q is at fence %d", m, w.workspace, newest)
 	}
 	return fail.New(fail.Conflict, "candidate_moved", "%s is not stored as %s", m, from)
+}
+
+func (w writer) acquired(ctx context.Context, e refresh.SourcesAcquired) error {
+	m := e.Candidate.Mark()
+	if err := w.step(ctx, m, refresh.StageBegun, refresh.StageBegun, 0, micros(e.At)); err != nil {
+		return err
+	}
+	for _, f := range e.Files {
+		if err := w.exec(ctx, `INSERT INTO source_files (fence, source, name, size, sha256) VALUES (?, ?, ?, ?, ?)`, m.Fence, f.Source, f.Name, f.Size, f.SHA256); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func (w writer) committed(ctx context.Context, e refresh.CandidateCommitted) error {

@@ -31,6 +31,9 @@ func translate(ctx context.Context, path, doing string, err error) error {
 	if errors.As(err, &ours) {
 		return err
 	}
+	if e := fileError(path, doing, err); e != nil {
+		return e
+	}
 	// The migrator wraps the driver's error without unwrapping, around the whole text of the step.
 	var step *database.Error
 	if errors.As(err, &step) && step.OrigErr != nil {
@@ -72,6 +75,23 @@ func translate(ctx context.Context, path, doing string, err error) error {
 	return fmt.Errorf("%s: %s: %w", path, doing, err)
 }
 
+// fileError classifies what the operating system refused while the store handled its files itself; nil for any other error. The
+// files are the node's own, so a refusal is the machine's, and what is gone was taken.
+func fileError(path, doing string, err error) error {
+	dir := filepath.Dir(path)
+	switch {
+	case errors.Is(err, os.ErrPermission), errors.Is(err, syscall.EROFS):
+		return fail.New(fail.Unavailable, "not_writable", "%s: %s: uid %d may not", path, doing, os.Geteuid()).
+			WithFix("make %s and its files writable for the user of this process", dir).Because(err)
+	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT):
+		return fail.New(fail.Limit, "disk_full", "%s: %s: the disk is full", path, doing).WithFix("free space on the volume of %s", dir).Because(err)
+	case errors.Is(err, os.ErrNotExist), errors.Is(err, syscall.ENOTDIR):
+		return fail.New(fail.Corrupt, "control_missing", "%s: %s: a file of it went away", path, doing).
+			WithFix("restore the data directory from a backup").Because(err)
+	}
+	return nil
+}
+
 // commitError classifies what a COMMIT returned. Only for the errors named here is it sure that nothing was written: another
 // one may have met the log after the commit's last frame was in it.
 func (s *Store) commitError(ctx context.Context, err error) error {
@@ -101,7 +121,7 @@ func checkAccess(path string) error {
 	info, err := os.Stat(dir)
 	switch {
 	case errors.Is(err, os.ErrNotExist):
-		return fail.New(fail.Missing, "no_data_directory", "%s does not exist", dir).WithFix("create it, or name another data directory")
+		return fail.New(fail.Corrupt, "no_data_directory", "%s does not exist", dir).WithFix("create it, or name another data directory")
 	case err != nil:
 		return notWritable(dir, nil, err)
 	case !info.IsDir():
@@ -137,6 +157,6 @@ func notWritable(what string, info os.FileInfo, cause error) error {
 			why = fmt.Sprintf("it belongs to uid %d with mode %s", st.Uid, info.Mode())
 		}
 	}
-	return fail.New(fail.Denied, "not_writable", "%s cannot be used by uid %d: %s", what, os.Geteuid(), why).
+	return fail.New(fail.Unavailable, "not_writable", "%s cannot be used by uid %d: %s", what, os.Geteuid(), why).
 		WithFix("run as its owner, or give it to this user: chown -R %d %s and chmod u+rwX %s", os.Geteuid(), what, what).Because(cause)
 }

@@ -165,7 +165,7 @@ func loadRuns(ctx context.Context, tx *sql.Tx, condition string, args ...any) ([
 		var r refresh.Run
 		var requested int64
 		var started, ended sql.NullInt64
-		err := scan(&r.ID, &r.Workspace, &r.IdempotencyKey, &r.Status, &r.Attempts, &r.Deployment, &requested, &r.RequestedBy, &r.Owner,
+		err := scan(&r.ID, &r.Workspace, &r.IdempotencyKey, &r.Status, &r.Attempts, &r.Stops, &r.Deployment, &requested, &r.RequestedBy, &r.Owner,
 			&r.ClaimRevision, &started, &ended, &r.Failure.Kind, &r.Failure.Code, &r.Failure.Message, &r.Generation, &r.Snapshot)
 		if err != nil {
 			return err
@@ -184,7 +184,7 @@ func loadRuns(ctx context.Context, tx *sql.Tx, condition string, args ...any) ([
 		}
 		runs = append(runs, r)
 		return nil
-	}, `SELECT id, workspace, coalesce(idempotency_key, ''), status, attempts, coalesce(deployment, 0), requested_at, requested_by, coalesce(owner, ''),
+	}, `SELECT id, workspace, coalesce(idempotency_key, ''), status, attempts, stops, coalesce(deployment, 0), requested_at, requested_by, coalesce(owner, ''),
 		claim_revision, started_at, ended_at, failure_kind, failure_code, failure_message, coalesce(generation, 0), coalesce(snapshot, 0)
 		FROM runs WHERE `+condition, args...)
 	return runs, err

@@ -64,7 +64,7 @@ func Open(ctx context.Context, o Options) (*Store, error) {
 		steps = migrations.Files
 	}
 	if err := (schema{path: path, steps: steps}).prepare(ctx); err != nil {
-		return nil, err
+		return nil, translate(ctx, path, "prepare the schema", err)
 	}
 	s := &Store{path: path}
 	if s.write, err = openWriter(ctx, path); err != nil {

@@ -297,23 +297,24 @@ func TestSchemaIsStrict(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, statement := range map[string]string{
-		"text for an integer":  `UPDATE workspaces SET fence = 'three'`,
-		"fence zero":           `UPDATE workspaces SET fence = 0`,
-		"fence twice":          `INSERT INTO workspaces VALUES ('other', 3, 0, 'bob')`,
-		"a name out of form":   `INSERT INTO workspaces VALUES ('Other', NULL, 0, 'bob')`,
-		"short digest":         `INSERT INTO releases VALUES ('flights', 'abc', 1, 0, 'bob')`,
-		"upper-case digest":    `INSERT INTO releases VALUES ('flights', '` + strings.ToUpper(good) + `', 1, 0, 'bob')`,
-		"no such workspace":    `INSERT INTO releases VALUES ('nowhere', '` + good + `', 1, 0, 'bob')`,
-		"unknown status":       `INSERT INTO runs VALUES (1, 'r', 'flights', NULL, 'odd', 0, NULL, 0, '', NULL, 0, NULL, NULL, '', '', '', NULL, NULL)`,
-		"running unclaimed":    `INSERT INTO runs VALUES (1, 'r', 'flights', NULL, 'running', 0, NULL, 0, '', NULL, 0, NULL, NULL, '', '', '', NULL, NULL)`,
-		"unknown protection":   `INSERT INTO protections VALUES ('flights', 'because', 'me', 1, 0)`,
-		"a second lake":        `INSERT INTO lake VALUES (2, 'l', 0)`,
-		"audit that is edited": `UPDATE audit_events SET principal = 'eve'`,
-		"audit that is erased": `DELETE FROM audit_events`,
-		"audit without detail": `INSERT INTO audit_events (at, principal, action, target, outcome, detail) VALUES (0, 'b', 'a', 't', 'ok', '[]')`,
-		"a key in the clear":   `INSERT INTO keys VALUES (1, 'abcdefgh', 'secret', 'viewer', NULL, 'l', 0, 'bob', NULL, NULL)`,
-		"a key without a role": `INSERT INTO keys VALUES (1, 'abcdefgh', '` + good + `', 'god', NULL, 'l', 0, 'bob', NULL, NULL)`,
-		"a key for nowhere":    `INSERT INTO keys VALUES (1, 'abcdefgh', '` + good + `', 'viewer', 'nowhere', 'l', 0, 'bob', NULL, NULL)`,
+		"text for an integer":   `UPDATE workspaces SET fence = 'three'`,
+		"fence zero":            `UPDATE workspaces SET fence = 0`,
+		"fence twice":           `INSERT INTO workspaces VALUES ('other', 3, 0, 'bob')`,
+		"a name out of form":    `INSERT INTO workspaces VALUES ('Other', NULL, 0, 'bob')`,
+		"short digest":          `INSERT INTO releases VALUES ('flights', 'abc', 1, 0, 'bob')`,
+		"upper-case digest":     `INSERT INTO releases VALUES ('flights', '` + strings.ToUpper(good) + `', 1, 0, 'bob')`,
+		"no such workspace":     `INSERT INTO releases VALUES ('nowhere', '` + good + `', 1, 0, 'bob')`,
+		"unknown status":        `INSERT INTO runs VALUES (1, 'r', 'flights', NULL, 'odd', 0, NULL, 0, '', NULL, 0, NULL, NULL, '', '', '', NULL, NULL, 0)`,
+		"running unclaimed":     `INSERT INTO runs VALUES (1, 'r', 'flights', NULL, 'running', 0, NULL, 0, '', NULL, 0, NULL, NULL, '', '', '', NULL, NULL, 0)`,
+		"more stops than tries": `INSERT INTO runs VALUES (1, 'r', 'flights', NULL, 'queued', 0, NULL, 0, '', NULL, 0, NULL, NULL, '', '', '', NULL, NULL, 1)`,
+		"unknown protection":    `INSERT INTO protections VALUES ('flights', 'because', 'me', 1, 0)`,
+		"a second lake":         `INSERT INTO lake VALUES (2, 'l', 0)`,
+		"audit that is edited":  `UPDATE audit_events SET principal = 'eve'`,
+		"audit that is erased":  `DELETE FROM audit_events`,
+		"audit without detail":  `INSERT INTO audit_events (at, principal, action, target, outcome, detail) VALUES (0, 'b', 'a', 't', 'ok', '[]')`,
+		"a key in the clear":    `INSERT INTO keys VALUES (1, 'abcdefgh', 'secret', 'viewer', NULL, 'l', 0, 'bob', NULL, NULL)`,
+		"a key without a role":  `INSERT INTO keys VALUES (1, 'abcdefgh', '` + good + `', 'god', NULL, 'l', 0, 'bob', NULL, NULL)`,
+		"a key for nowhere":     `INSERT INTO keys VALUES (1, 'abcdefgh', '` + good + `', 'viewer', 'nowhere', 'l', 0, 'bob', NULL, NULL)`,
 	} {
 		var lite sqlite3.Error
 		if _, err := s.write.Exec(statement); !errors.As(err, &lite) || lite.Code != sqlite3.ErrConstraint {
@@ -575,7 +576,7 @@ func TestRefusedFiles(t *testing.T) {
 			if err := os.Remove(filepath.Dir(path)); err != nil {
 				t.Fatal(err)
 			}
-		}, fail.Missing, "no_data_directory"},
+		}, fail.Corrupt, "no_data_directory"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			path := filepath.Join(t.TempDir(), "dir", "leapview.db")
@@ -647,7 +648,7 @@ func TestImpossibleRowsAreRefused(t *testing.T) {
 			remember(t, s)
 			if _, err := s.write.Exec(strings.ReplaceAll(`INSERT INTO workspaces VALUES ('flights', 1, 0, 'bob'); INSERT INTO releases VALUES ('flights', ?1, 1, 0, 'bob');
 				INSERT INTO deployments VALUES ('flights', 1, ?1, '/', 0, 'bob');
-				INSERT INTO runs VALUES (1, 'run1', 'flights', NULL, 'running', 1, 1, 0, '', 'boot', 1, 0, NULL, '', '', '', NULL, NULL);
+				INSERT INTO runs VALUES (1, 'run1', 'flights', NULL, 'running', 1, 1, 0, '', 'boot', 1, 0, NULL, '', '', '', NULL, NULL, 0);
 				INSERT INTO attempts VALUES (1, 'flights', 'run1', 1, 'kept', 0, ?1, ?1, 'boot', 0, 0, 'begun', NULL, NULL)`, "?1", "'"+digest+"'")); err != nil {
 				t.Fatal(err)
 			}
@@ -762,7 +763,7 @@ func TestDirectoryOfAnotherUser(t *testing.T) {
 		if !errors.As(err, &exit) || exit.ExitCode() != 1 {
 			t.Fatalf("the child: %v, %s", err, out)
 		}
-		for _, part := range []string{"denied not_writable " + tc.what, fmt.Sprintf("belongs to uid %d with mode", os.Geteuid()), "run as its owner"} {
+		for _, part := range []string{"unavailable not_writable " + tc.what, fmt.Sprintf("belongs to uid %d with mode", os.Geteuid()), "run as its owner"} {
 			if !strings.Contains(string(out), part) {
 				t.Errorf("%s does not say %q", out, part)
 			}

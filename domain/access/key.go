@@ -210,6 +210,7 @@ func (s State) After(events []Event) []Key {
 			}
 		case KeyForgotten:
 			keys = slices.DeleteFunc(keys, func(k Key) bool { return k.ID == e.ID })
+		case Denied:
 		}
 	}
 	return keys

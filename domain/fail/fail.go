@@ -39,7 +39,7 @@ const (
 	Fatal
 	// Canceled: the caller went away, or its deadline passed.
 	Canceled
-	// Unavailable: not ready, draining, or the node is not running.
+	// Unavailable: not ready, draining, not running, or kept from its own files by the machine.
 	Unavailable
 )
 

@@ -21,9 +21,9 @@ const (
 	MaxPathBytes   = 255
 )
 
-// maxArchiveBytes is the longest archive that Pack can write: the content, and for each file at most a header, a long path (itself
-// a header and a block) and the padding of its last block, then the end of the archive.
-const maxArchiveBytes = MaxBundleBytes + MaxFiles*4*tarBlock + 2*tarBlock
+// MaxArchiveBytes is the longest archive that Pack can write, and so the longest that anybody reads: the content, and for each file at most
+// a header, a long path (itself a header and a block) and the padding of its last block, then the end of the archive.
+const MaxArchiveBytes = MaxBundleBytes + MaxFiles*4*tarBlock + 2*tarBlock
 
 const tarBlock = 512
 
@@ -63,8 +63,8 @@ func Pack(files []File) ([]byte, error) {
 // Unpack reads what Pack wrote, and refuses whatever Pack would not write byte for byte: a project has one bundle, so its digest
 // identifies it.
 func Unpack(b []byte) ([]File, error) {
-	if len(b) > maxArchiveBytes {
-		return nil, fail.New(fail.Limit, "bundle_too_large", "the project bundle has %d bytes, more than any bundle can (limit bundle_bytes = %d of content)", len(b), MaxBundleBytes)
+	if len(b) > MaxArchiveBytes {
+		return nil, ArchiveTooLarge()
 	}
 	var files []File
 	total := 0
@@ -92,7 +92,7 @@ func Unpack(b []byte) ([]File, error) {
 			return nil, notBundle("%q is cut short", h.Name).Because(err)
 		}
 		if total += len(content); total > MaxBundleBytes {
-			return nil, tooLarge()
+			return nil, ContentTooLarge()
 		}
 		files = append(files, File{Path: h.Name, Content: content})
 	}
@@ -127,7 +127,7 @@ func checkFiles(files []File) error {
 			return err
 		}
 		if total += len(f.Content); total > MaxBundleBytes {
-			return tooLarge()
+			return ContentTooLarge()
 		}
 		if i > 0 && files[i-1].Path > f.Path {
 			return notBundle("%q comes after %q", f.Path, files[i-1].Path)
@@ -193,7 +193,14 @@ func tooManyFiles(n int) error {
 		WithFix("split it into several workspaces")
 }
 
-func tooLarge() error {
+// ArchiveTooLarge refuses a bundle that is longer than MaxArchiveBytes.
+func ArchiveTooLarge() error {
+	return fail.New(fail.Limit, "bundle_too_large", "the project bundle is longer than %d bytes (limit archive_bytes = %d)", MaxArchiveBytes, MaxArchiveBytes).
+		WithFix("keep data out of the project's folder: sources are read from the source root")
+}
+
+// ContentTooLarge refuses files that have more than MaxBundleBytes together.
+func ContentTooLarge() error {
 	return fail.New(fail.Limit, "bundle_too_large", "the project's files have more than %d bytes together (limit bundle_bytes = %d)", MaxBundleBytes, MaxBundleBytes).
 		WithFix("keep data out of the project's folder: sources are read from the source root")
 }

@@ -136,7 +136,7 @@ func TestUnpackRefuses(t *testing.T) {
 		"owner":           {archive(with(plain("a"), func(h *tar.Header) { h.Uname = "root" })), "bad_bundle"},
 		"extended record": {archive(with(plain("a"), func(h *tar.Header) { h.PAXRecords = map[string]string{"comment": "x"} })), "bad_bundle"},
 		"large file":      {archive(with(plain("a"), func(h *tar.Header) { h.Size = MaxFileBytes + 1 })), "bundle_file_too_large"},
-		"large archive":   {make([]byte, maxArchiveBytes+1), "bundle_too_large"},
+		"large archive":   {make([]byte, MaxArchiveBytes+1), "bundle_too_large"},
 	} {
 		if files, err := Unpack(c.archive); fail.CodeOf(err) != c.code {
 			t.Errorf("%s: got %d files and %v, want %s", what, len(files), err, c.code)

@@ -131,42 +131,54 @@ func (d *decoder) report(at Position, message, fix string) {
 	d.problems = append(d.problems, Problem{At: at, Message: message, Fix: fix})
 }
 
-// file decodes one file by its path.
-func (d *decoder) file(f File) {
-	at := Position{File: f.Path}
-	folder, base, _ := strings.Cut(f.Path, "/")
+// Misplaced tells what is wrong with a file's path in a project; ok is true when nothing is.
+func Misplaced(path string) (problem Problem, ok bool) {
+	report := func(message, fix string) (Problem, bool) {
+		return Problem{At: Position{File: path}, Message: message, Fix: fix}, false
+	}
+	folder, base, _ := strings.Cut(path, "/")
 	ending, known := endings[folder]
 	switch {
-	case f.Path == rootFile:
-		if d.text(f) {
-			d.root(f)
-		}
-		return
-	case f.Path == "leapview.yml":
-		d.report(at, "the project's file has another name", "rename it to "+rootFile)
-		return
+	case path == rootFile:
+		return Problem{}, true
+	case path == "leapview.yml":
+		return report("the project's file has another name", "rename it to "+rootFile)
 	case !known || base == "":
 		fix := "a project holds leapview.yaml, sources/NAME.yaml, models/NAME.sql, endpoints/NAME.sql and tests/NAME.yaml"
 		if s := Suggest(folder, slices.Sorted(maps.Keys(endings))); s != "" {
 			fix = s
 		}
-		d.report(at, "the file has no place in a project", fix)
-		return
+		return report("the file has no place in a project", fix)
 	}
-	name, ok := strings.CutSuffix(base, ending)
-	if !ok {
-		d.report(at, fmt.Sprintf("a file in %s ends in %s", folder, ending), fmt.Sprintf("rename it to %s/NAME%s or move it elsewhere", folder, ending))
-		return
+	name, ended := strings.CutSuffix(base, ending)
+	if !ended {
+		right := "NAME"
+		if stem, _, _ := strings.Cut(base, "."); ValidName(stem) {
+			right = stem
+		}
+		return report(fmt.Sprintf("a file in %s ends in %s", folder, ending), fmt.Sprintf("rename it to %s/%s%s or move it elsewhere", folder, right, ending))
 	}
 	if !ValidName(name) {
-		d.report(at, fmt.Sprintf("%q cannot name one of the %s", name, folder),
+		return report(fmt.Sprintf("%q cannot name one of the %s", name, folder),
 			"use a lower-case letter, then at most 62 lower-case letters, digits or underscores, and no folders in between")
+	}
+	return Problem{}, true
+}
+
+// file decodes one file by its path.
+func (d *decoder) file(f File) {
+	if problem, ok := Misplaced(f.Path); !ok {
+		d.problems = append(d.problems, problem)
 		return
 	}
 	if !d.text(f) {
 		return
 	}
+	folder, base, _ := strings.Cut(f.Path, "/")
+	name := strings.TrimSuffix(base, endings[folder])
 	switch folder {
+	case rootFile:
+		d.root(f)
 	case "sources":
 		d.source(name, f)
 	case "models":

@@ -131,7 +131,7 @@ func (d *decoder) value(p Param, v Node, what string) (string, bool) {
 		fits = fits || v.Kind == IntegerNode || v.Kind == FloatNode
 	case ParamBoolean:
 		fits = fits || v.Kind == BooleanNode
-	default:
+	case ParamString, ParamDate, ParamTimestamp:
 		fix = "put it in quotes"
 	}
 	if !fits {

@@ -41,6 +41,14 @@ func Audit(s State, e Event) (audit.Row, error) {
 		row.At = e.At
 		row.attempt(e.Candidate, detail)
 		detail["owner"], detail["base"], detail["release"], detail["plan"] = e.Owner, e.Candidate.mark.Base, e.Candidate.mark.Release, e.Candidate.mark.Plan
+	case SourcesAcquired:
+		row.At = e.At
+		row.attempt(e.Candidate, detail)
+		var bytes int64
+		for _, f := range e.Files {
+			bytes += f.Size
+		}
+		detail["files"], detail["bytes"] = len(e.Files), bytes
 	case TableRecorded:
 		row.At = e.At
 		row.below("tables", e.Table)

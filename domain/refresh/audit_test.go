@@ -36,6 +36,7 @@ func TestAudit(t *testing.T) {
 		{Deployed{Deployment{4, r, "/src", now, "bob"}}, "bob", "flights/deployments/4", "ok", `"source_root":"/src"`},
 		{RunRequested{Run{ID: "run1", RequestedAt: now, RequestedBy: "eve"}}, "eve", "flights/runs/run1", "ok", `{}`},
 		{AttemptBegan{b, "boot", now}, "ann", "flights/runs/run1", "ok", `"fence":7`},
+		{SourcesAcquired{b, []SourceFile{{"orders", "a.csv", 3, r}, {"orders", "b.csv", 4, r}}, now}, "ann", "flights/runs/run1", "ok", `"bytes":7,"fence":7,"files":2`},
 		{TableRecorded{"t_1", "t", 7, now}, "ann", "flights/tables/t_1", "ok", `"model":"t"`},
 		{CandidateCommitted{c, now}, "ann", "flights/runs/run1", "ok", `"snapshot":9`},
 		{CandidateSynced{d, now}, "ann", "flights/runs/run1", "ok", `"files":0`},
@@ -43,7 +44,7 @@ func TestAudit(t *testing.T) {
 		{CandidateOrphaned{Candidate: Abandon(c, "why"), Checks: []CheckResult{{}}, At: now}, "ann", "flights/runs/run1", "ok", `"checks":1,"fence":7,"reason":"why"`},
 		{Activated{v, serving.Pointer{}, serving.Pointer{Generation: 1, Snapshot: 9, ActivatedAt: now}, "boot"}, "ann", "flights/generations/1", "ok", `"snapshot":9`},
 		{GenerationRetired{1, "boot", now}, "ann", "flights/generations/1", "ok", `{"owner":"boot"}`},
-		{RunRequeued{"run1", "why", now}, "ann", "flights/runs/run1", "ok", `{"reason":"why"}`},
+		{RunRequeued{"run1", true, "why", now}, "ann", "flights/runs/run1", "ok", `{"reason":"why"}`},
 		{RunEnded{"run1", Succeeded, Failure{}, now}, "ann", "flights/runs/run1", "ok", `{}`},
 		{RunEnded{"run1", Failed, Failure{"invalid", "checks_failed", "no"}, now}, "ann", "flights/runs/run1", "failed", `"checks_failed"`},
 	}

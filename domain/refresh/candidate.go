@@ -16,6 +16,15 @@ type File struct {
 	SHA256 project.Digest
 }
 
+// SourceFile is a source's file as an attempt read it.
+type SourceFile struct {
+	Source string
+	// Name is relative to the source root, slash-separated.
+	Name   string
+	Size   int64
+	SHA256 project.Digest
+}
+
 // CheckResult is what one check found in a candidate.
 type CheckResult struct {
 	Model string
@@ -49,7 +58,8 @@ type Candidate interface {
 	Mark() Mark
 	// Stage is the stored name of the candidate's state.
 	Stage() Stage
-	sealed()
+	// abandoned is what becomes of the candidate when it is given up.
+	abandoned(reason string) Orphan
 }
 
 // Stage is the stored name of a candidate's state. StageActivated is what a candidate's row says once it has become the active
@@ -69,7 +79,6 @@ const (
 type attempt struct{ mark Mark }
 
 func (a attempt) Mark() Mark { return a.mark }
-func (attempt) sealed()      {}
 
 // Begun has a fence and nothing in the lake that anybody has seen. It may have a commit there: only its mark can tell.
 type Begun struct{ attempt }
@@ -165,22 +174,15 @@ func (d Durable) Judged(results []CheckResult) (Validated, error) {
 	return Validated{d, append([]CheckResult(nil), results...)}, nil
 }
 
-// Abandon gives a candidate up.
-func Abandon(c Candidate, reason string) Orphan {
-	o := Orphan{attempt: attempt{c.Mark()}, reason: reason}
-	switch c := c.(type) {
-	case Begun:
-	case Committed:
-		o.snapshot = c.snapshot
-	case Durable:
-		o.snapshot = c.snapshot
-	case Validated:
-		o.snapshot = c.snapshot
-	case Orphan:
-		return c
-	}
-	return o
-}
+// Abandon gives a candidate up. An orphan stays as it is.
+func Abandon(c Candidate, reason string) Orphan { return c.abandoned(reason) }
+
+func (b Begun) abandoned(reason string) Orphan { return Orphan{b.attempt, 0, reason} }
+
+// Durable and Validated are given up like this too.
+func (c Committed) abandoned(reason string) Orphan { return Orphan{c.attempt, c.snapshot, reason} }
+
+func (o Orphan) abandoned(string) Orphan { return o }
 
 // Row is a candidate as storage holds it; it exists only between storage and Load.
 type Row struct {

@@ -46,6 +46,13 @@ type AttemptBegan struct {
 	At        time.Time
 }
 
+// SourcesAcquired: the attempt has copied these files and reads nothing else.
+type SourcesAcquired struct {
+	Candidate Begun
+	Files     []SourceFile
+	At        time.Time
+}
+
 // TableRecorded: a physical table may exist in the lake under this name. It is recorded before it is created.
 type TableRecorded struct {
 	Table string
@@ -96,11 +103,13 @@ type GenerationRetired struct {
 	At         time.Time
 }
 
-// RunRequeued: an attempt died with its process; the run waits for another attempt.
+// RunRequeued: an attempt ended with its process; the run waits for another one.
 type RunRequeued struct {
-	Run    RunID
-	Reason string
-	At     time.Time
+	Run RunID
+	// Stopped tells that the node chose to stop, so that the attempt does not count as one that died.
+	Stopped bool
+	Reason  string
+	At      time.Time
 }
 
 // RunEnded: the run reached a final status.
@@ -125,6 +134,9 @@ func (RunRequested) EventName() string { return "run_requested" }
 
 // EventName is attempt_began.
 func (AttemptBegan) EventName() string { return "attempt_began" }
+
+// EventName is sources_acquired.
+func (SourcesAcquired) EventName() string { return "sources_acquired" }
 
 // EventName is table_recorded.
 func (TableRecorded) EventName() string { return "table_recorded" }

@@ -1,6 +1,7 @@
 package refresh
 
 import (
+	"fmt"
 	"time"
 
 	"leapview/domain/fail"
@@ -13,6 +14,9 @@ const MaxLiveRuns = 16
 
 // MaxAttempts bounds how often a run is tried again after its process died.
 const MaxAttempts = 3
+
+// MaxStops bounds how many of a run's attempts may end because the node chose to stop and not count as having died.
+const MaxStops = 32
 
 // Status is where a run stands.
 type Status string
@@ -27,7 +31,14 @@ const (
 )
 
 // Final tells whether a run in this status never changes again.
-func (s Status) Final() bool { return s == Succeeded || s == Failed || s == Canceled }
+func (s Status) Final() bool {
+	switch s {
+	case Succeeded, Failed, Canceled:
+		return true
+	case Queued, Running:
+	}
+	return false
+}
 
 // Failure says why a run ended without activating. Its zero value means that it did not fail.
 type Failure struct {
@@ -55,6 +66,8 @@ type Run struct {
 	Status         Status
 	// Attempts counts the attempts begun so far.
 	Attempts int
+	// Stops counts the attempts that ended because the node chose to stop.
+	Stops int
 	// Deployment is the number of the deployment that the newest attempt compiles; 0 before the first.
 	Deployment  int64
 	RequestedAt time.Time
@@ -180,6 +193,22 @@ func (s State) at(m Mark, want Stage) error {
 	return nil
 }
 
+// RecordSources records what the attempt read, once, before it commits anything; no event when it read nothing.
+func (s State) RecordSources(b Begun, files []SourceFile, now time.Time) ([]Event, error) {
+	if err := s.at(b.mark, StageBegun); err != nil {
+		return nil, err
+	}
+	for _, f := range files {
+		if f.Source == "" || f.Name == "" || f.Size < 0 || len(f.SHA256) != 64 {
+			return nil, fail.New(fail.Internal, "bad_source_record", "%s: file %q of source %q has no size or digest", b.mark, f.Name, f.Source)
+		}
+	}
+	if len(files) == 0 {
+		return nil, nil
+	}
+	return []Event{SourcesAcquired{Candidate: b, Files: append([]SourceFile(nil), files...), At: now}}, nil
+}
+
 // RecordTable records a physical table before it is created; no event when it already is.
 func (s State) RecordTable(b Begun, model, table string, now time.Time) ([]Event, error) {
 	if err := s.at(b.mark, StageBegun); err != nil {
@@ -277,29 +306,35 @@ func witnessed(c Candidate, committed serving.Snapshot) (Candidate, error) {
 // attempt becomes an orphan; the run waits for another attempt, or fails when it has had enough of them. A run that is not running
 // stays as it is.
 func (s State) Interrupted(committed serving.Snapshot, now time.Time) ([]Event, error) {
+	return s.settle(committed, false, "whoever worked on it ended without saying how it ended", now)
+}
+
+// Stopped settles the scope's run as Interrupted does, for the node that works on it and chose to stop: the attempt does not count as
+// one that died, MaxStops times.
+func (s State) Stopped(committed serving.Snapshot, now time.Time) ([]Event, error) {
+	return s.settle(committed, true, "the node that worked on it stopped", now)
+}
+
+func (s State) settle(committed serving.Snapshot, stopped bool, reason string, now time.Time) ([]Event, error) {
 	if s.Run == nil || s.Run.Status != Running {
 		return nil, nil
 	}
-	const reason = "whoever worked on it ended without saying how it ended"
 	var events []Event
-	switch c := s.Candidate.(type) {
-	case nil, Orphan:
-	case Begun:
-		orphan := Abandon(c, reason)
-		if committed != 0 {
-			proved, err := c.Proved(c.mark, committed)
-			if err != nil {
-				return nil, err
-			}
-			orphan = Abandon(proved, reason)
+	candidate := s.Candidate
+	if b, begun := candidate.(Begun); begun && committed != 0 {
+		proved, err := b.Proved(b.mark, committed)
+		if err != nil {
+			return nil, err
 		}
-		events = append(events, CandidateOrphaned{Candidate: orphan, At: now})
-	default:
-		events = append(events, CandidateOrphaned{Candidate: Abandon(c, reason), At: now})
+		candidate = proved
 	}
-	if s.Run.Attempts >= MaxAttempts {
+	if candidate != nil && candidate.Stage() != StageOrphan {
+		events = append(events, CandidateOrphaned{Candidate: Abandon(candidate, reason), At: now})
+	}
+	stopped = stopped && s.Run.Stops < MaxStops
+	if !stopped && s.Run.Attempts-s.Run.Stops >= MaxAttempts {
 		return append(events, RunEnded{Run: s.Run.ID, Status: Failed, At: now, Failure: Failure{Kind: fail.Unavailable.String(), Code: "interrupted",
-			Message: "whoever worked on the run ended without saying how it ended, in each of its attempts"}}), nil
+			Message: fmt.Sprintf("none of the run's %d attempts came to its end: the last time, %s", s.Run.Attempts, reason)}}), nil
 	}
-	return append(events, RunRequeued{Run: s.Run.ID, Reason: reason, At: now}), nil
+	return append(events, RunRequeued{Run: s.Run.ID, Stopped: stopped, Reason: reason, At: now}), nil
 }

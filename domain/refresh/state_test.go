@@ -94,10 +94,14 @@ func (w *world) apply(t *testing.T, events []Event) {
 			delete(w.candidates, e.Candidate.Mark().Run)
 			w.pointer = e.Pointer
 		case RunRequeued:
-			w.run(e.Run).Status = Queued
+			r := w.run(e.Run)
+			r.Status = Queued
+			if e.Stopped {
+				r.Stops++
+			}
 		case RunEnded:
 			w.run(e.Run).Status = e.Status
-		case WorkspaceCreated, ReleaseAccepted, TableRecorded, GenerationRetired:
+		case WorkspaceCreated, ReleaseAccepted, SourcesAcquired, TableRecorded, GenerationRetired:
 		default:
 			t.Fatalf("the world does not know %T", e)
 		}
@@ -107,7 +111,7 @@ func (w *world) apply(t *testing.T, events []Event) {
 func (w world) key() string {
 	s := fmt.Sprint(w.highest, w.fence, w.pointer.Generation, w.pointer.Snapshot, w.pointer.Run, w.deployment.Number, w.newest)
 	for _, r := range w.runs {
-		s += fmt.Sprint("|", r.ID, r.Status, r.Owner, r.Attempts)
+		s += fmt.Sprint("|", r.ID, r.Status, r.Owner, r.Attempts, r.Stops)
 		if c := w.candidates[r.ID]; c != nil {
 			s += fmt.Sprint(c.Stage(), c.Mark().Fence, row(c).Snapshot)
 		}
@@ -150,6 +154,11 @@ func (w world) steps(t *testing.T) map[string]world {
 		}
 		events, err = s.Interrupted(committed, now)
 		step(fmt.Sprint("interrupt ", r.ID), events, err)
+		// One run's node is enough to stop: it differs from a death by what it counts only.
+		if r.ID == "run1" {
+			events, err = s.Stopped(committed, now)
+			step(fmt.Sprint("stop ", r.ID), events, err)
+		}
 	}
 	// Every attempt ever begun goes on, whether it still may or not.
 	for _, b := range w.begun {
@@ -187,7 +196,7 @@ func (w world) steps(t *testing.T) map[string]world {
 	return out
 }
 
-// Proves, over every order in which two runs, up to three attempts, crashes, failures and late attempts can interleave, that an
+// Proves, over every order in which two runs, up to three attempts, crashes, stops, failures and late attempts can interleave, that an
 // older fence never wins, that only a validated candidate of the newest fence is activated, that each activation serves a
 // snapshot that carries its own mark and is newer than the one before, and that a run which has ended never changes.
 func TestEveryInterleaving(t *testing.T) {
@@ -313,6 +322,38 @@ func TestBegin(t *testing.T) {
 	}
 }
 
+// Proves that what an attempt read is recorded whole, by the attempt itself, and only before it commits.
+func TestRecordSources(t *testing.T) {
+	b := Begun{attempt{goodMark}}
+	s := State{Workspace: "w", Fence: 3, Run: &Run{ID: "r", Status: Running}, Candidate: b}
+	good := SourceFile{Source: "s", Name: "a.csv", Size: 0, SHA256: goodFile.SHA256}
+	files := []SourceFile{good}
+	events, err := s.RecordSources(b, files, now)
+	if err != nil || len(events) != 1 {
+		t.Fatalf("got %v, %v", events, err)
+	}
+	files[0].Name = "changed"
+	if got := events[0].(SourcesAcquired); got.Files[0] != good || got.Candidate != b || !got.At.Equal(now) {
+		t.Errorf("got %+v", got)
+	}
+	if events, err := s.RecordSources(b, nil, now); err != nil || len(events) != 0 {
+		t.Errorf("nothing read: %v, %v", events, err)
+	}
+	for _, bad := range []SourceFile{{}, {Name: "a", SHA256: good.SHA256}, {Source: "s", SHA256: good.SHA256}, {Source: "s", Name: "a"}, {Source: "s", Name: "a", Size: -1, SHA256: good.SHA256}} {
+		if _, err := s.RecordSources(b, []SourceFile{good, bad}, now); fail.CodeOf(err) != "bad_source_record" {
+			t.Errorf("%+v: %v", bad, err)
+		}
+	}
+	s.Candidate = Committed{b.attempt, 6}
+	if _, err := s.RecordSources(b, []SourceFile{good}, now); fail.CodeOf(err) != "candidate_moved" {
+		t.Errorf("after the commit: %v", err)
+	}
+	s.Fence = 4
+	if _, err := s.RecordSources(b, []SourceFile{good}, now); fail.KindOf(err) != fail.Fenced {
+		t.Errorf("fenced: %v", err)
+	}
+}
+
 // Proves that a table is recorded once, by its own model, and only before the commit.
 func TestRecordTable(t *testing.T) {
 	b := Begun{attempt{goodMark}}
@@ -384,6 +425,47 @@ func TestInterrupted(t *testing.T) {
 		if events, err := (State{Run: r, Candidate: b}).Interrupted(6, now); err != nil || len(events) != 0 {
 			t.Errorf("%s: %+v, %v", what, events, err)
 		}
+	}
+}
+
+// Proves that a node which stops gives its run back without burning one of its attempts, however often, up to a bound, and that an attempt
+// which died in between counts as before.
+func TestStopped(t *testing.T) {
+	s := State{Run: &Run{ID: "r", Status: Running, Owner: "boot", Attempts: 1}, Candidate: Begun{attempt{goodMark}}}
+	settle := func(decide func(serving.Snapshot, time.Time) ([]Event, error)) Event {
+		t.Helper()
+		events, err := decide(6, now)
+		if err != nil || len(events) != 2 || events[0].(CandidateOrphaned).Candidate.Snapshot() != 6 {
+			t.Fatalf("%+v: %+v, %v", *s.Run, events, err)
+		}
+		return events[1]
+	}
+	for stops := range MaxStops {
+		s.Run.Stops, s.Run.Attempts = stops, stops+1
+		if got := settle(s.Stopped); got != (RunRequeued{Run: "r", Stopped: true, Reason: "the node that worked on it stopped", At: now}) {
+			t.Fatalf("stop %d: %+v", stops+1, got)
+		}
+	}
+	// Beyond the bound a stop counts like a death.
+	s.Run.Stops = MaxStops
+	for died := 1; died < MaxAttempts; died++ {
+		s.Run.Attempts = MaxStops + died
+		for _, decide := range []func(serving.Snapshot, time.Time) ([]Event, error){s.Stopped, s.Interrupted} {
+			if got := settle(decide).(RunRequeued); got.Stopped {
+				t.Errorf("death %d: %+v", died, got)
+			}
+		}
+	}
+	s.Run.Attempts = MaxStops + MaxAttempts
+	for _, decide := range []func(serving.Snapshot, time.Time) ([]Event, error){s.Stopped, s.Interrupted} {
+		if got := settle(decide).(RunEnded); got.Failure.Code != "interrupted" {
+			t.Errorf("after all attempts: %+v", got)
+		}
+	}
+	// The last attempt that may die is given back as well when its node stops.
+	s.Run.Stops, s.Run.Attempts = 0, MaxAttempts
+	if got := settle(s.Stopped).(RunRequeued); !got.Stopped {
+		t.Errorf("the last attempt: %+v", got)
 	}
 }
 

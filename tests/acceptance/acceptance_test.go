@@ -402,14 +402,13 @@ func TestSyncedBeforeActivation(t *testing.T) {
 		if err != nil {
 			return s, err
 		}
-		layout, err := fs.At(c.DataDir)
-		s.Files = fs.NewDataFiles(layout, func(f *os.File) error {
+		s.Files = fs.NewDataFiles(c.Layout, func(f *os.File) error {
 			err := f.Sync()
 			name, pathErr := filepath.Rel(dir, fullName(f))
 			order.add("sync " + name)
 			return errors.Join(err, pathErr)
 		})
-		return s, err
+		return s, nil
 	}
 	watch(&parts, func() error { order.add("activate"); return nil })
 	n := nodetest.Open(t, nodetest.Config(t, dir), parts)

@@ -156,6 +156,15 @@ func TestDuckDBIsConstructedInOnePlace(t *testing.T) {
 	report(t, constructions(sources(t)))
 }
 
+// Proves that a switch over a closed set of the domain names every member of it.
+func TestSwitchesAreExhaustive(t *testing.T) {
+	all := sources(t)
+	sets := closedSets(all)
+	for _, s := range all {
+		report(t, overlooked(s, sets))
+	}
+}
+
 // topLevel are the folders of the house. bin holds what make builds and is never committed.
 var topLevel = []string{"adapters", "app", "bin", "bootstrap", "cmd", "domain", "examples", "migrations", "ports", "tests"}
 
@@ -296,6 +305,51 @@ func TestSourceRulesAreTested(t *testing.T) {
 		s := parsed(t, c.path, c.text)
 		if broken := append(impurities(s), exits(s)...); len(broken) != c.broken {
 			t.Errorf("%s: %s\nshould break %d rules, broke %q", c.path, c.text, c.broken, broken)
+		}
+	}
+}
+
+// Proves that a switch which leaves out a member of a closed set is noticed, wherever it is and whether it has a default, and that other
+// switches are let pass.
+func TestSwitchRuleIsTested(t *testing.T) {
+	domain := []source{
+		parsed(t, "domain/x/a.go", `package x
+			type Status string
+			const (A Status = "a"; B Status = "b"; other = 5)
+			type Kind int
+			const (K0 Kind = iota; K1; K2)
+			type Thing interface { Mark() int; sealed() }
+			type base struct{}
+			func (base) sealed() {}
+			type One struct { base }
+			func (One) Mark() int { return 1 }
+			type Two struct { *One }
+			type Three struct{}
+			func (Three) Mark() int { return 3 }`),
+		parsed(t, "domain/x/b.go", `package x; func (Two) Mark() int { return 2 }`),
+	}
+	for _, c := range []struct {
+		path, text string
+		broken     int
+	}{
+		{"domain/x/c.go", `package x; func f(s Status) { switch s { case A: case B: } }`, 0},
+		{"domain/x/c.go", `package x; func f(s Status) { switch s { case A, B: } }`, 0},
+		{"domain/x/c.go", `package x; func f(s Status) { switch s { case A: default: } }`, 1},
+		{"domain/x/c.go", `package x; func f(k Kind) { switch k { case K0, K2: } }`, 1},
+		{"domain/x/c_test.go", `package x; func f(k Kind) { switch k { case K0: } }`, 1},
+		{"domain/x/c.go", `package x; func f(s Status) { switch { case s == A: } }`, 0},
+		{"domain/x/c.go", `package x; func f(s int) { switch s { case other: } }`, 0},
+		{"domain/x/c.go", `package x; func f(t Thing) { switch t.(type) { case One: } }`, 1},
+		{"domain/x/c.go", `package x; func f(t Thing) { switch t.(type) { case nil, One, *Two: } }`, 0},
+		{"domain/x/c.go", `package x; func f(t any) { switch t.(type) { case Three: } }`, 0},
+		{"app/a.go", `package app; import "leapview/domain/x"; func f(t x.Thing) { switch t.(type) { case x.Two: } }`, 1},
+		{"app/a.go", `package app; import y "leapview/domain/x"; func f(s y.Status) { switch s { case y.B: } }`, 1},
+		{"app/a.go", `package app; import x "elsewhere/x"; func f(s x.Status) { switch s { case x.B: } }`, 0},
+		{"app/a.go", `package app; const A = 1; func f(s int) { switch s { case A: } }`, 0},
+	} {
+		s := parsed(t, c.path, c.text)
+		if broken := overlooked(s, closedSets(domain)); len(broken) != c.broken {
+			t.Errorf("%s: %s\nshould break the rule %d times, broke %q", c.path, c.text, c.broken, broken)
 		}
 	}
 }

@@ -29,6 +29,8 @@ type controlPlane struct {
 	audit func(t *testing.T) []string
 	// protections gives "workspace kind snapshot" each, sorted; 0 is an attempt's yet unknown snapshot.
 	protections func(t *testing.T) []string
+	// sources gives "source name size digest" for each file that the attempt read, sorted.
+	sources func(t *testing.T, fence refresh.Fence) []string
 	// failCommits makes the commit of each later Update fail, until the function that it gives is called.
 	failCommits func(t *testing.T) (heal func())
 }
@@ -55,6 +57,7 @@ func controlSuite(t *testing.T, open func(t *testing.T) controlPlane) {
 		{"live runs are bounded and in order", controlLiveRuns},
 		{"an older attempt is fenced", controlFenced},
 		{"a fence is the whole node's", controlNodeFence},
+		{"what an attempt read is kept", controlSources},
 		{"an orphan is requeued", controlRequeue},
 		{"a rejected candidate keeps what its checks found", controlRejected},
 		{"a run gives up after its attempts", controlGivesUp},
@@ -436,7 +439,9 @@ func controlFenced(t *testing.T, c controlPlane) {
 	d := controlFlights(t, c).ready()
 	d.request("run1", "")
 	d.request("run2", "")
-	old := d.validated("run1", "boot1", 5)
+	first := d.begin("run1", "boot1")
+	d.recordTables(first)
+	old := d.validate(d.sync(d.commit(first, 5)))
 	b := d.begin("run2", "boot1")
 	if b.Mark().Fence != 2 {
 		t.Fatalf("fence %d", b.Mark().Fence)
@@ -451,6 +456,7 @@ func controlFenced(t *testing.T, c controlPlane) {
 	blind := map[string]refresh.Event{
 		"activate": refresh.Activated{Candidate: old, Owner: "boot1", Pointer: serving.Pointer{Generation: 1, Snapshot: 5, Release: controlRel, PlanDigest: controlPlan, Run: "run1", Tables: controlTables}},
 		"table":    refresh.TableRecorded{Table: "late_1", Model: "late", Fence: 1, At: controlNow},
+		"sources":  refresh.SourcesAcquired{Candidate: first, Files: controlRead[:1], At: controlNow},
 		"commit":   refresh.CandidateCommitted{Candidate: old.Committed, At: controlNow},
 		"sync":     refresh.CandidateSynced{Candidate: old.Durable, At: controlNow},
 		"validate": refresh.CandidateValidated{Candidate: old, At: controlNow},
@@ -501,6 +507,55 @@ func controlNodeFence(t *testing.T, c controlPlane) {
 	if f := d.begin("run2", "boot1").Mark().Fence; f != 2 {
 		t.Fatalf("fence %d", f)
 	}
+}
+
+// controlRead is what an attempt reads; two sources may have files of one name, and a file may be empty.
+var controlRead = []refresh.SourceFile{
+	{Source: "orders", Name: "in/b.csv", Size: 7, SHA256: project.DigestOf([]byte("b"))},
+	{Source: "orders", Name: "in/a.csv", Size: 0, SHA256: project.DigestOf(nil)},
+	{Source: "carriers", Name: "in/a.csv", Size: 3, SHA256: project.DigestOf([]byte("a"))},
+}
+
+func controlSources(t *testing.T, c controlPlane) {
+	d := controlFlights(t, c).ready()
+	d.request("run1", "")
+	first := d.begin("run1", "boot1")
+	record := func(b refresh.Begun, files []refresh.SourceFile) error {
+		return c.Update(context.Background(), refresh.Scope{Workspace: "flights", Run: "run1"}, func(s refresh.State) ([]refresh.Event, error) {
+			return s.RecordSources(b, files, controlNow)
+		})
+	}
+	before, told := d.load("run1"), len(c.audit(t))
+	controlRefused(t, record(first, []refresh.SourceFile{controlRead[0], controlRead[1], controlRead[0]}), fail.Conflict, "already_stored")
+	upper := controlRead[2]
+	upper.SHA256 = project.Digest(strings.ToUpper(string(upper.SHA256)))
+	controlRefused(t, record(first, []refresh.SourceFile{controlRead[0], upper}), fail.Internal, "impossible_write")
+	controlSame(t, "after the refusals", c.sources(t, 1), []string(nil))
+	controlSame(t, "audit rows after the refusals", len(c.audit(t)), told)
+
+	if err := record(first, controlRead); err != nil {
+		t.Fatal(err)
+	}
+	want := []string{
+		fmt.Sprintf("carriers in/a.csv 3 %s", project.DigestOf([]byte("a"))),
+		fmt.Sprintf("orders in/a.csv 0 %s", project.DigestOf(nil)),
+		fmt.Sprintf("orders in/b.csv 7 %s", project.DigestOf([]byte("b"))),
+	}
+	controlSame(t, "read", c.sources(t, 1), want)
+	controlSame(t, "state", d.load("run1"), before)
+	rows := c.audit(t)
+	controlSame(t, "audit", rows[told:], []string{"ann sources_acquired flights/runs/run1 ok"})
+	controlRefused(t, record(first, controlRead[:1]), fail.Conflict, "already_stored")
+
+	// The next attempt reads anew, and the first one's files stay with it.
+	d.update(refresh.Scope{Run: "run1"}, func(s refresh.State) ([]refresh.Event, error) { return s.Interrupted(0, controlNow) })
+	second := d.begin("run1", "boot2")
+	if err := record(second, controlRead[:1]); err != nil {
+		t.Fatal(err)
+	}
+	c = c.reopen(t)
+	controlSame(t, "read first", c.sources(t, 1), want)
+	controlSame(t, "read then", c.sources(t, 2), want[2:])
 }
 
 func controlRequeue(t *testing.T, c controlPlane) {
@@ -564,6 +619,11 @@ func controlRejected(t *testing.T, c controlPlane) {
 func controlGivesUp(t *testing.T, c controlPlane) {
 	d := controlFlights(t, c).ready()
 	d.request("run1", "")
+	// What stopped on purpose does not count.
+	for i := range 2 {
+		d.begin("run1", fmt.Sprintf("stopping%d", i))
+		d.update(refresh.Scope{Run: "run1"}, func(s refresh.State) ([]refresh.Event, error) { return s.Stopped(0, controlNow) })
+	}
 	for i := range refresh.MaxAttempts {
 		d.begin("run1", fmt.Sprintf("boot%d", i))
 		d.update(refresh.Scope{Run: "run1"}, func(s refresh.State) ([]refresh.Event, error) {
@@ -571,6 +631,9 @@ func controlGivesUp(t *testing.T, c controlPlane) {
 		})
 	}
 	s := d.load("run1")
+	if s.Run.Attempts != refresh.MaxAttempts+2 || s.Run.Stops != 2 {
+		t.Fatalf("%d attempts, %d stops", s.Run.Attempts, s.Run.Stops)
+	}
 	if s.Run.Status != refresh.Failed || s.Run.Failure.Code != "interrupted" || s.Run.EndedAt != controlStored || len(s.Live) != 0 {
 		t.Fatalf("run %#v", s.Run)
 	}

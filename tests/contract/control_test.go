@@ -12,6 +12,7 @@ import (
 	"leapview/adapters/mem"
 	"leapview/adapters/sqlite"
 	"leapview/domain/fail"
+	"leapview/domain/refresh"
 )
 
 // Proves the contract of ports.Control for the twin.
@@ -61,6 +62,13 @@ func memControl(c *mem.Control) controlPlane {
 			}
 			return rows
 		},
+		sources: func(_ *testing.T, fence refresh.Fence) []string {
+			var rows []string
+			for _, f := range c.SourceFiles(fence) {
+				rows = append(rows, fmt.Sprintf("%s %s %d %s", f.Source, f.Name, f.Size, f.SHA256))
+			}
+			return rows
+		},
 		failCommits: func(*testing.T) func() {
 			c.FailCommit = func() error { return fail.New(fail.Limit, "disk_full", "the disk is full") }
 			return func() { c.FailCommit = nil }
@@ -91,6 +99,9 @@ func sqliteControl(t *testing.T, path string) controlPlane {
 		},
 		protections: func(t *testing.T) []string {
 			return besideSQLite(t, path, `SELECT workspace || ' ' || kind || ' ' || coalesce(snapshot, 0) FROM protections ORDER BY workspace, kind, snapshot`)
+		},
+		sources: func(t *testing.T, fence refresh.Fence) []string {
+			return besideSQLite(t, path, fmt.Sprintf(`SELECT source || ' ' || name || ' ' || size || ' ' || sha256 FROM source_files WHERE fence = %d ORDER BY source, name`, fence))
 		},
 		// A constraint that is checked only by COMMIT makes the commit itself fail, after every statement went well.
 		failCommits: func(t *testing.T) func() {

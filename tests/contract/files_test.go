@@ -2,6 +2,7 @@ package contract
 
 import (
 	"context"
+	"fmt"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -244,8 +245,8 @@ func bundlesSuite(t *testing.T, open func(*testing.T) (func() ports.Bundles, dis
 	})
 	t.Run("a bundle above the bound is refused by limit and value", func(t *testing.T) {
 		reopen, _ := open(t)
-		_, err := reopen().Put(t.Context(), make([]byte, fs.MaxBundleBytes+1))
-		fileRefused(t, err, fail.Limit, "bundle_too_large", "bundle_bytes = 71303168", "71303169 bytes")
+		_, err := reopen().Put(t.Context(), make([]byte, project.MaxArchiveBytes+1))
+		fileRefused(t, err, fail.Limit, "bundle_too_large", fmt.Sprintf("archive_bytes = %d", project.MaxArchiveBytes))
 	})
 	t.Run("an ended context stores nothing", func(t *testing.T) {
 		reopen, _ := open(t)

@@ -68,7 +68,7 @@ func TestSourcesFS(t *testing.T) {
 	})
 }
 
-// sourcesSuite is the contract of ports.Sources. open takes the bounds on a source's files and bytes, 0 for the defaults.
+// sourcesSuite is the contract of ports.Sources. open takes the bounds on a source's files and bytes.
 func sourcesSuite(t *testing.T, open func(t *testing.T, files int, bytes int64) sourcesUnderTest) {
 	at := func(location string) project.Source {
 		return project.Source{Name: "flights", Location: location, At: project.Position{File: "sources/flights.yaml", Line: 1, Column: 1}}
@@ -88,7 +88,7 @@ func sourcesSuite(t *testing.T, open func(t *testing.T, files int, bytes int64) 
 		return got
 	}
 	t.Run("what is written of our own is staged like a file, replaces what was staged, and goes with the run", func(t *testing.T) {
-		s := open(t, 0, 0)
+		s := open(t, 100, 1<<20)
 		fill(t, s, "h.csv")
 		old := acquire(t, s, "h.csv")[0]
 		a, err := s.Write(t.Context(), "run1", at("h.csv"), "rows of x.json", []byte("[]"))
@@ -112,7 +112,7 @@ func sourcesSuite(t *testing.T, open func(t *testing.T, files int, bytes int64) 
 		}
 	})
 	t.Run("a location gives exactly its files, sorted, each copied with its size and digest", func(t *testing.T) {
-		s := open(t, 0, 0)
+		s := open(t, 100, 1<<20)
 		fill(t, s, "f/2013-02.csv.gz", "f/2013-01.csv.gz", "f/2014-01.csv.gz", "f/x/2013-03.csv.gz", "f/.2013-09.csv.gz", "g/a.csv", "g/b.csv", "h.csv", ".hidden/h.csv", "odd [1].csv")
 		for location, want := range map[string]string{
 			"h.csv":               "h.csv",
@@ -153,14 +153,14 @@ func sourcesSuite(t *testing.T, open func(t *testing.T, files int, bytes int64) 
 		}
 	})
 	t.Run("an empty file is a file", func(t *testing.T) {
-		s := open(t, 0, 0)
+		s := open(t, 100, 1<<20)
 		s.disk.write(t, "e.csv", "")
 		if got := acquire(t, s, "e.csv"); len(got) != 1 || got[0].Size != 0 || got[0].SHA256 != project.DigestOf(nil) {
 			t.Errorf("got %v", got)
 		}
 	})
 	t.Run("acquiring again replaces what was staged", func(t *testing.T) {
-		s := open(t, 0, 0)
+		s := open(t, 100, 1<<20)
 		fill(t, s, "a.csv", "b.csv")
 		before := acquire(t, s, "*.csv")
 		s.disk.write(t, "a.csv", "new")
@@ -174,7 +174,7 @@ func sourcesSuite(t *testing.T, open func(t *testing.T, files int, bytes int64) 
 		}
 	})
 	t.Run("a location that matches nothing is missing and named with the root", func(t *testing.T) {
-		s := open(t, 0, 0)
+		s := open(t, 100, 1<<20)
 		fill(t, s, "f/a.csv")
 		for _, location := range []string{"b.csv", "f/b*.csv", "f/a.csv/x", "*/a/*", "a.csv"} {
 			_, err := s.Acquire(t.Context(), "run1", s.root, at(location))
@@ -184,7 +184,7 @@ func sourcesSuite(t *testing.T, open func(t *testing.T, files int, bytes int64) 
 		fileRefused(t, err, fail.Invalid, "not_a_file", `source "flights"`)
 	})
 	t.Run("a location that leaves the root, or is no path, is refused", func(t *testing.T) {
-		s := open(t, 0, 0)
+		s := open(t, 100, 1<<20)
 		fill(t, s, "f/a.csv", "a.csv")
 		for _, location := range []string{"..", "../a.csv", "f/../a.csv", "f/../../a.csv", "*/../a.csv", "f/.."} {
 			_, err := s.Acquire(t.Context(), "run1", s.root, at(location))
@@ -198,7 +198,7 @@ func sourcesSuite(t *testing.T, open func(t *testing.T, files int, bytes int64) 
 		fileRefused(t, err, fail.Invalid, "bad_source_root")
 	})
 	t.Run("an id that could leave the staging folder is refused", func(t *testing.T) {
-		s := open(t, 0, 0)
+		s := open(t, 100, 1<<20)
 		fill(t, s, "a.csv")
 		kept := acquire(t, s, "a.csv")[0]
 		for _, id := range []string{"", ".", "..", "../run1", "run1/flights", "a b", "*"} {
@@ -232,7 +232,7 @@ func sourcesSuite(t *testing.T, open func(t *testing.T, files int, bytes int64) 
 		}
 	})
 	t.Run("releasing a run removes its files only, twice is once, under an ended context too", func(t *testing.T) {
-		s := open(t, 0, 0)
+		s := open(t, 100, 1<<20)
 		fill(t, s, "a.csv")
 		mine := acquire(t, s, "a.csv")[0]
 		others, err := s.Acquire(t.Context(), "run10", s.root, at("a.csv"))
@@ -252,7 +252,7 @@ func sourcesSuite(t *testing.T, open func(t *testing.T, files int, bytes int64) 
 		}
 	})
 	t.Run("an ended context stages nothing", func(t *testing.T) {
-		s := open(t, 0, 0)
+		s := open(t, 100, 1<<20)
 		fill(t, s, "a.csv")
 		_, err := s.Acquire(ended(), "run1", s.root, at("a.csv"))
 		fileRefused(t, err, fail.Canceled, "canceled")

@@ -6,15 +6,18 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"reflect"
 	"strings"
 	"sync"
 	"testing"
 	"time"
 
 	"leapview/adapters/mem"
+	"leapview/app"
 	"leapview/bootstrap"
 	"leapview/domain/access"
 	"leapview/domain/fail"
+	"leapview/domain/project"
 	"leapview/domain/refresh"
 	"leapview/ports"
 	"leapview/tests/nodetest"
@@ -249,6 +252,7 @@ func TestDeathAfterEachStep(t *testing.T) {
 	died := errors.New("the process died")
 	for name, step := range map[string]func([]refresh.Event) bool{
 		"begin":    holds[refresh.AttemptBegan],
+		"sources":  holds[refresh.SourcesAcquired],
 		"tables":   holds[refresh.TableRecorded],
 		"commit":   holds[refresh.CandidateCommitted],
 		"sync":     holds[refresh.CandidateSynced],
@@ -296,6 +300,110 @@ func TestDeathAfterEachStep(t *testing.T) {
 				}
 			})
 		}
+	}
+}
+
+// TestStopGivesTheRunBack proves that a node which chose to stop during a refresh, at whatever step, gives the run back without burning one
+// of its attempts, more often than a run may die; that a death in between counts, and so does a stop that could not be written down or
+// that a fatal error forced; and that the run is worked to its end at last.
+func TestStopGivesTheRunBack(t *testing.T) {
+	for name, step := range map[string]func([]refresh.Event) bool{
+		"begin":    holds[refresh.AttemptBegan],
+		"sources":  holds[refresh.SourcesAcquired],
+		"commit":   holds[refresh.CandidateCommitted],
+		"sync":     holds[refresh.CandidateSynced],
+		"validate": holds[refresh.CandidateValidated],
+	} {
+		n, w, f := faultyNode(t)
+		asked, err := n.Refresher.Request(context.Background(), nodetest.Workspace, "", access.Local.Caller(""))
+		if err != nil {
+			t.Fatal(err)
+		}
+		restarted := func(died int) {
+			t.Helper()
+			n.Close(t)
+			f.set(nil, nil)
+			n = nodetest.Open(t, nodetest.Config(t, w.dir), w.faulted(f))
+			run, err := n.Refresher.Run(context.Background(), nodetest.Workspace, asked.ID)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if run.Status != refresh.Queued || run.Attempts-run.Stops != died {
+				t.Fatalf("%s: after the restart the run is %s after %d attempts and %d stops, want %d that died", name, run.Status, run.Attempts, run.Stops, died)
+			}
+			if got := n.Ask(t, "region", nil); got != first {
+				t.Errorf("%s: answers %s", name, got)
+			}
+
+		}
+		stop := func(written bool, cause error) {
+			t.Helper()
+			ctx, cancel := context.WithCancelCause(context.Background())
+			defer cancel(nil)
+			stopped := false
+			f.set(func(events []refresh.Event) error {
+				if stopped = stopped && !written || step(events); !stopped {
+					return nil
+				}
+				cancel(cause)
+				return fail.New(fail.Canceled, "canceled", "the node stops")
+			}, nil)
+			if err := n.Worker.Loop(ctx); err != nil {
+				t.Errorf("%s: the worker ended with %v", name, err)
+			}
+		}
+		for range refresh.MaxAttempts + 1 {
+			stop(true, app.ErrStopping)
+			restarted(0)
+		}
+		died := 0
+		if name != "begin" {
+			stop(false, app.ErrStopping)
+			died++
+			restarted(died)
+			stop(true, errors.Join(app.ErrStopping, fail.New(fail.Fatal, "planted", "the engine was invalidated")))
+			died++
+			restarted(died)
+		}
+		stop(true, app.ErrStopping)
+		restarted(died)
+
+		ctx, end := context.WithCancel(context.Background())
+		ended := make(chan error, 1)
+		go func() { ended <- n.Worker.Loop(ctx) }()
+		for deadline := time.Now().Add(10 * time.Second); n.Ask(t, "region", nil) != second; time.Sleep(5 * time.Millisecond) {
+			if time.Now().After(deadline) {
+				t.Errorf("%s: the run was not worked again", name)
+				break
+			}
+		}
+		end()
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// TestSourcesAreRecorded proves that each attempt's source files are known afterwards, with the digests of what was there when it read
+// them, and that no transaction was added for them.
+func TestSourcesAreRecorded(t *testing.T) {
+	n, w, f := faultyNode(t)
+	n.Refresh(t)
+	for fence, amount := range map[refresh.Fence]int{1: 10, 2: 99} {
+		content := []byte("id,region,amount\n" + nodetest.Order(1, "north", amount) + "\n")
+		want := []refresh.SourceFile{{Source: "orders", Name: "orders.csv", Size: int64(len(content)), SHA256: project.DigestOf(content)}}
+		if got := w.control.SourceFiles(fence); !reflect.DeepEqual(got, want) {
+			t.Errorf("attempt %d read %+v, want %+v", fence, got, want)
+		}
+	}
+	w.write(nodetest.Order(1, "north", 7))
+	f.set(nil, nil)
+	n.Refresh(t)
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	// The request, the attempt, what it read and makes, its commit, its files, its checks, the activation.
+	if f.updates != 7 {
+		t.Errorf("a refresh writes %d times", f.updates)
 	}
 }
 

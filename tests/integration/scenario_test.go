@@ -10,6 +10,7 @@ import (
 
 	"go.uber.org/goleak"
 
+	"leapview/adapters/fs"
 	"leapview/adapters/mem"
 	"leapview/app"
 	"leapview/bootstrap"
@@ -40,7 +41,7 @@ func newWorld(t *testing.T) *world {
 	t.Helper()
 	w := &world{dir: filepath.Join(t.TempDir(), "node"), control: mem.NewControl(), disk: &mem.Disk{}, clock: &mem.Clock{}, ids: &mem.Identity{}}
 	w.sources = &mem.Sources{Files: map[string][]byte{}}
-	// The real files make their directory themselves; beside their twin nobody does.
+	// The real layout makes its directory itself; beside the twins', nobody does.
 	if err := os.MkdirAll(w.dir, 0o700); err != nil {
 		t.Fatal(err)
 	}
@@ -63,6 +64,7 @@ func (healthy) Fatal() error { return nil }
 // twins are the parts of a node that touches no disk.
 func (w *world) twins() bootstrap.Parts {
 	return bootstrap.Parts{
+		Layout: fs.At,
 		Files: func(context.Context, bootstrap.Config, app.Boot, *bootstrap.Closers) (bootstrap.Files, error) {
 			return bootstrap.Files{Sources: w.sources, Bundles: &mem.Bundles{Disk: w.disk}, Watermark: &mem.Watermark{Disk: w.disk}}, nil
 		},
@@ -102,11 +104,11 @@ func TestScenario(t *testing.T) {
 		{"all twins", func(*world, *bootstrap.Parts) {}},
 		{"real control plane", func(_ *world, p *bootstrap.Parts) { p.Control = real.Control }},
 		{"real lake", func(w *world, p *bootstrap.Parts) {
-			p.Store = real.Store
+			p.Layout, p.Store = real.Layout, real.Store
 			// A real engine reads files and not Go memory.
 			w.sources.Dir = filepath.Join(w.dir, "runtime", "staged")
 		}},
-		{"real files", func(_ *world, p *bootstrap.Parts) { p.Files = real.Files }},
+		{"real files", func(_ *world, p *bootstrap.Parts) { p.Layout, p.Files = real.Layout, real.Files }},
 		{"real YAML", func(_ *world, p *bootstrap.Parts) { p.Documents = real.Documents }},
 		{"real clock and ids", func(_ *world, p *bootstrap.Parts) { p.Clock, p.Identity = real.Clock, real.Identity }},
 		{"all real", func(_ *world, p *bootstrap.Parts) { *p = real }},
