@@ -52,9 +52,10 @@ func graph(ctx context.Context, c Config, parts Parts, closers *Closers, log *sl
 			func(keys ports.Keys, clock ports.Clock, id ports.Identity, log *slog.Logger) (*app.Keyring, error) {
 				return app.OpenKeyring(ctx, keys, clock, id, log)
 			},
-			func(s Store) (ports.Lake, ports.DataFiles, ports.Compiler, ports.Reader, ports.Checker, ports.Examiner, app.Health) {
-				return s.Lake, s.Files, s.Compiler, s.Reader, s.Checker, s.Examiner, s.Health
+			func(s Store) (ports.Lake, ports.DataFiles, ports.Compiler, ports.Reader, ports.Checker, ports.Examiner) {
+				return s.Lake, s.Files, s.Compiler, s.Reader, s.Checker, s.Examiner
 			},
+			func(s Store, c Control) app.Health { return healths{s.Health, c.Health} },
 			app.NewReleases, app.NewGenerations, app.NewDeployer, app.NewRefresher, app.NewRecoverer, app.NewWorker, app.NewStatus,
 			app.NewReadiness, app.NewAsker, app.NewAuthor,
 			func(c Config) *app.Slots { return app.NewSlots(c.Limits.QuerySlots, c.Limits.QueryQueue) },
@@ -83,4 +84,20 @@ func Compose(ctx context.Context, c Config, parts Parts, log *slog.Logger) (*Nod
 		return nil, nil, errors.Join(dig.RootCause(err), closers.Close())
 	}
 	return n, closers, nil
+}
+
+// healths are several parts whose fatal errors are the node's.
+type healths []app.Health
+
+// Fatal is the first one's, or nil.
+func (hs healths) Fatal() error {
+	for _, h := range hs {
+		if h == nil {
+			continue
+		}
+		if err := h.Fatal(); err != nil {
+			return err
+		}
+	}
+	return nil
 }

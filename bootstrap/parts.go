@@ -35,6 +35,8 @@ type Control struct {
 	Control  ports.Control
 	Registry ports.Registry
 	Keys     ports.Keys
+	// Health is nil for a control plane that does not fail.
+	Health app.Health
 }
 
 // Store is the side of the node that keeps and reads the lake.
@@ -97,7 +99,7 @@ func openControl(ctx context.Context, c Config, closers *Closers) (Control, erro
 		return Control{}, err
 	}
 	closers.Add("control plane", s.Close)
-	return Control{s, s, s}, nil
+	return Control{s, s, s, s}, nil
 }
 
 func openStore(ctx context.Context, c Config, boot app.Boot, identity ports.Identity, control Control, closers *Closers) (Store, error) {

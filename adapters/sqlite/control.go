@@ -13,6 +13,9 @@ import (
 
 // Update implements ports.Control.
 func (s *Store) Update(ctx context.Context, scope refresh.Scope, decide func(refresh.State) ([]refresh.Event, error)) error {
+	if err := s.Fatal(); err != nil {
+		return err
+	}
 	tx, err := s.write.BeginTx(ctx, nil)
 	if err != nil {
 		return s.classify(ctx, "begin", err)
@@ -154,6 +157,9 @@ func (s *Store) ReleaseLeases(ctx context.Context, owner string) (int, error) {
 
 // view runs read in one read transaction.
 func (s *Store) view(ctx context.Context, read func(*sql.Tx) error) error {
+	if err := s.Fatal(); err != nil {
+		return err
+	}
 	tx, err := s.read.BeginTx(ctx, nil)
 	if err != nil {
 		return s.classify(ctx, "begin reading", err)
@@ -164,6 +170,9 @@ func (s *Store) view(ctx context.Context, read func(*sql.Tx) error) error {
 
 // change runs write in one write transaction.
 func (s *Store) change(ctx context.Context, doing string, write func(*sql.Tx) error) error {
+	if err := s.Fatal(); err != nil {
+		return err
+	}
 	tx, err := s.write.BeginTx(ctx, nil)
 	if err != nil {
 		return s.classify(ctx, doing, err)

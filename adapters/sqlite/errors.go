@@ -19,7 +19,21 @@ func (s *Store) classify(ctx context.Context, doing string, err error) error {
 	if err != nil && s.closed.Load() {
 		return fail.New(fail.Unavailable, "control_closed", "%s: the control plane was closed", doing).Because(err)
 	}
-	return translate(ctx, s.path, doing, err)
+	err = translate(ctx, s.path, doing, err)
+	var f *fail.Error
+	if fail.KindOf(err) == fail.Fatal && errors.As(err, &f) {
+		s.fatal.CompareAndSwap(nil, f)
+	}
+	return err
+}
+
+// Fatal is why the control plane can be trusted no more, or nil. Once set it stays: after a failed sync the system may call the next one a
+// success although the pages are lost, so only another process, which reads what is really there, may go on.
+func (s *Store) Fatal() error {
+	if f := s.fatal.Load(); f != nil {
+		return f
+	}
+	return nil
 }
 
 // translate is the one place where errors of the driver become ours. An error that has a kind already keeps it.
@@ -92,8 +106,8 @@ func fileError(path, doing string, err error) error {
 	return nil
 }
 
-// commitError classifies what a COMMIT returned. Only for the errors named here is it sure that nothing was written: another
-// one may have met the log after the commit's last frame was in it.
+// commitError classifies what a COMMIT returned. Only for the errors named here is it sure that nothing was written, or that this process
+// ends: another one may have met the log after the commit's last frame was in it.
 func (s *Store) commitError(ctx context.Context, err error) error {
 	if err == nil {
 		return nil
@@ -104,7 +118,7 @@ func (s *Store) commitError(ctx context.Context, err error) error {
 		return s.classify(ctx, "commit", err)
 	}
 	switch lite.Code {
-	case sqlite3.ErrBusy, sqlite3.ErrLocked, sqlite3.ErrFull, sqlite3.ErrConstraint:
+	case sqlite3.ErrBusy, sqlite3.ErrLocked, sqlite3.ErrFull, sqlite3.ErrConstraint, sqlite3.ErrIoErr:
 		return s.classify(ctx, "commit", err)
 	}
 	return fail.New(fail.UnknownOutcome, "commit_unknown", "%s: the commit failed in a way that may have written it", s.path).

@@ -20,6 +20,9 @@ func (s *Store) Keys(ctx context.Context) ([]access.Key, error) {
 
 // UpdateKeys implements ports.Keys.
 func (s *Store) UpdateKeys(ctx context.Context, by access.Caller, decide func(access.State) ([]access.Event, error)) error {
+	if err := s.Fatal(); err != nil {
+		return err
+	}
 	tx, err := s.write.BeginTx(ctx, nil)
 	if err != nil {
 		return s.classify(ctx, "begin", err)

@@ -17,6 +17,7 @@ import (
 
 	_ "github.com/mattn/go-sqlite3" // registers the driver "sqlite3"
 
+	"leapview/domain/fail"
 	"leapview/migrations"
 	"leapview/ports"
 )
@@ -41,6 +42,8 @@ type Store struct {
 	write  *sql.DB
 	read   *sql.DB
 	closed atomic.Bool
+	// fatal is set by the first error after which nothing can be believed.
+	fatal atomic.Pointer[fail.Error]
 }
 
 var (

@@ -712,9 +712,9 @@ func TestCommitErrors(t *testing.T) {
 		{context.Background(), sqlite3.Error{Code: sqlite3.ErrFull}, fail.Limit},
 		{context.Background(), sqlite3.Error{Code: sqlite3.ErrBusy}, fail.Busy},
 		{context.Background(), sqlite3.Error{Code: sqlite3.ErrConstraint, ExtendedCode: sqlite3.ErrConstraintForeignKey}, fail.Internal},
-		{context.Background(), sqlite3.Error{Code: sqlite3.ErrIoErr, ExtendedCode: sqlite3.ErrIoErrFsync}, fail.UnknownOutcome},
+		{context.Background(), sqlite3.Error{Code: sqlite3.ErrIoErr, ExtendedCode: sqlite3.ErrIoErrFsync}, fail.Fatal},
 		{context.Background(), sqlite3.Error{Code: sqlite3.ErrCorrupt}, fail.UnknownOutcome},
-		{ended, sqlite3.Error{Code: sqlite3.ErrIoErr}, fail.UnknownOutcome},
+		{ended, sqlite3.Error{Code: sqlite3.ErrIoErr}, fail.Fatal},
 		{ended, context.Canceled, fail.Canceled},
 		{ended, sql.ErrTxDone, fail.Canceled},
 	} {
@@ -724,6 +724,10 @@ func TestCommitErrors(t *testing.T) {
 	}
 	if err := s.commitError(context.Background(), nil); err != nil {
 		t.Error(err)
+	}
+	// After a failed sync nothing is asked of the file any more.
+	if err := s.change(context.Background(), "write", nil); fail.KindOf(err) != fail.Fatal || fail.KindOf(s.Fatal()) != fail.Fatal {
+		t.Errorf("after a failed sync: %v, %v", err, s.Fatal())
 	}
 }
 
