@@ -50,9 +50,10 @@ func At(dir string) (Layout, error) {
 		TempRoot: in("tmp", "duckdb"), Fence: in("fence"), LockFile: in("leapview.lock"), Socket: in("leapview.sock")}, nil
 }
 
-// folders are the directories below the root, parents first.
+// folders are the directories below the root that stay, parents first. Those that a start empties are made by Sweep, under the lock: made
+// here, they would come and go under another process's start.
 func (l Layout) folders() []string {
-	return []string{filepath.Dir(l.Catalog), l.DataDir, l.Artifacts, l.Runtime, l.Staged, l.Exports, filepath.Dir(l.TempRoot), l.TempRoot}
+	return []string{filepath.Dir(l.Catalog), l.DataDir, l.Artifacts, l.Runtime, filepath.Dir(l.TempRoot), l.TempRoot}
 }
 
 // Temp is the spill folder of the process with this boot id.
@@ -70,7 +71,7 @@ func (l Layout) HasCatalog() (bool, error) {
 	return true, nil
 }
 
-// Prepare makes the data directory and its folders, 0700 each, and gives the layout. Twice is once.
+// Prepare makes the data directory and the folders in it that stay, 0700 each, and gives the layout. Twice is once, also at the same time.
 //
 // The directory itself may be a link, which is resolved once, here; inside it, links are refused. A directory that others can
 // read is tightened when it is empty or already a data directory, and refused otherwise: it may be somebody's home. Whatever

@@ -3,6 +3,7 @@ package fs
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -61,6 +62,40 @@ func TestLockBetweenProcesses(t *testing.T) {
 	}
 	if err := listener.Close(); err != nil {
 		t.Fatal(err)
+	}
+}
+
+// Proves: a start is not disturbed by others that only come as far as finding the directory held.
+func TestStartsSideBySide(t *testing.T) {
+	l := prepare(t)
+	stop, ended := make(chan struct{}), make(chan error, 1)
+	go func() {
+		for {
+			if _, err := Prepare(l.Root); err != nil {
+				ended <- err
+				return
+			}
+			select {
+			case <-stop:
+				ended <- nil
+				return
+			default:
+			}
+		}
+	}()
+	for range 200 {
+		k, err := Acquire(l, "boot-a", start)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := errors.Join(k.Sweep(), k.Release()); err != nil {
+			t.Error(err)
+			break
+		}
+	}
+	close(stop)
+	if err := <-ended; err != nil {
+		t.Error(err)
 	}
 }
 

@@ -41,9 +41,11 @@ func newWorld(t *testing.T) *world {
 	t.Helper()
 	w := &world{dir: filepath.Join(t.TempDir(), "node"), control: mem.NewControl(), disk: &mem.Disk{}, clock: &mem.Clock{}, ids: &mem.Identity{}}
 	w.sources = &mem.Sources{Files: map[string][]byte{}}
-	// The real layout makes its directory itself; beside the twins', nobody does.
-	if err := os.MkdirAll(w.dir, 0o700); err != nil {
-		t.Fatal(err)
+	// The real files make their folders themselves; beside their twin nobody does.
+	for _, folder := range []string{"staged", "exports"} {
+		if err := os.MkdirAll(filepath.Join(w.dir, "runtime", folder), 0o700); err != nil {
+			t.Fatal(err)
+		}
 	}
 	return w
 }
