@@ -210,7 +210,7 @@ func TestWatermarkCorrupt(t *testing.T) {
 func TestOwnFilesAreNobodysFault(t *testing.T) {
 	for cause, want := range map[error][2]fail.Kind{
 		syscall.ENOENT: {fail.Missing, fail.Corrupt}, syscall.ENOTDIR: {fail.Missing, fail.Corrupt}, syscall.EACCES: {fail.Denied, fail.Unavailable},
-		syscall.EROFS: {fail.Denied, fail.Unavailable}, syscall.ELOOP: {fail.Invalid, fail.Unavailable}, syscall.ENOSPC: {fail.Limit, fail.Limit}, syscall.EMFILE: {fail.Limit, fail.Limit},
+		syscall.EROFS: {fail.Denied, fail.Unavailable}, syscall.ELOOP: {fail.Invalid, fail.Corrupt}, syscall.ENOSPC: {fail.Limit, fail.Limit}, syscall.EMFILE: {fail.Limit, fail.Limit},
 	} {
 		err := &os.PathError{Op: "open", Path: "x", Err: cause}
 		if theirs, own := namedError(err, "open x"), storeError(err, "open x"); theirs.Kind != want[0] || own.Kind != want[1] || own.Fix == "" && own.Kind != fail.Internal {
