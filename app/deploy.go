@@ -6,6 +6,7 @@ import (
 
 	"leapview/domain/access"
 	"leapview/domain/fail"
+	"leapview/domain/plan"
 	"leapview/domain/project"
 	"leapview/domain/refresh"
 	"leapview/domain/serving"
@@ -26,6 +27,48 @@ type Deployer struct {
 // NewDeployer wires the ports that deploying needs.
 func NewDeployer(control ports.Control, bundles ports.Bundles, releases *Releases, clock ports.Clock, log *slog.Logger) *Deployer {
 	return &Deployer{control, bundles, releases, clock, log, make(chan struct{}, 1)}
+}
+
+// Planned is what a deploy and the refresh after it would change.
+type Planned struct {
+	Workspace serving.Workspace
+	Release   project.Digest
+	// Active is the release that is served now; empty when none is.
+	Active  project.Digest
+	Changes []plan.Change
+}
+
+// Plan compiles the bundle like a deploy, compares it with what is served, and changes nothing.
+func (d *Deployer) Plan(ctx context.Context, bundle []byte) (Planned, error) {
+	select {
+	case d.turn <- struct{}{}:
+		defer func() { <-d.turn }()
+	case <-ctx.Done():
+		return Planned{}, fail.New(fail.Canceled, "canceled_waiting", "the plan was given up while a deploy was at work").Because(ctx.Err())
+	}
+	rel, err := d.releases.compile(ctx, project.DigestOf(bundle), bundle)
+	if err != nil {
+		return Planned{}, err
+	}
+	w, err := serving.ParseWorkspace(rel.Project.Name)
+	if err != nil {
+		return Planned{}, err
+	}
+	s, err := d.control.Load(ctx, refresh.Scope{Workspace: w})
+	if err != nil {
+		return Planned{}, err
+	}
+	out := Planned{Workspace: w, Release: rel.ID}
+	var old *plan.Release
+	if s.Pointer.Active() {
+		active, err := d.releases.load(ctx, s.Pointer.Release)
+		if err != nil {
+			return Planned{}, err
+		}
+		old, out.Active = &active, active.ID
+	}
+	out.Changes = plan.Compare(old, rel)
+	return out, nil
 }
 
 // Deployed is what a deploy did.

@@ -223,6 +223,12 @@ func TestWithoutNode(t *testing.T) {
 	s.run("", "deploy", "missing")
 	s.run("", "refresh", "flights", "--idempotency-key", "k")
 	s.run("", "refresh", "flights", "--idempotency-key", "k", "--json")
+	s.run("", "plan")
+	s.run("", "plan", "--all")
+	h.model = "SELECT carrier, n FROM raw WHERE n IS NOT NULL"
+	s.run("", "plan", "x")
+	s.run("", "plan", "x", "--json")
+	h.model = goodModel
 	s.run("", "refresh", "flights", "--no-wait")
 	s.run("", "refresh", "Flights")
 	s.run("", "status")
@@ -248,7 +254,7 @@ func TestWithoutNode(t *testing.T) {
 // What a command line cannot be is told with what it could be, in one place and with exit code 2; help is complete.
 func TestUsage(t *testing.T) {
 	s := &transcript{t: t, host: &testHost{}}
-	for _, line := range []string{"", "help deploy", "help refresh", "help serve", "help query", "help status", "help init", "help dev", "help validate", "help test", "help key", "help key create", "help exit-codes", "key", "key remove", "key create", "key create --role boss", "key create --role viewer --expires soon", "key revoke", "key revoke lvk_x", "version", "version --json",
+	for _, line := range []string{"", "help deploy", "help refresh", "help serve", "help query", "help status", "help init", "help dev", "help validate", "help test", "help plan", "help key", "help key create", "help exit-codes", "key", "key remove", "key create", "key create --role boss", "key create --role viewer --expires soon", "key revoke", "key revoke lvk_x", "version", "version --json",
 		"refesh", "xyzzy", "--data-dir x refesh", "refresh", "refresh a b", "deploy --sourceroot x", "deploy --memory 4XB", "query flights", "query flights all --bundle f",
 		"query flights all --param x", "query flights all --param x=1 --param x=2", "query flights A/../B", "query flights --bundle no-such-file",
 		"query flights --bundle f --param a=1", "serve x --json"} {

@@ -35,6 +35,7 @@ var table = []route{
 	{method: http.MethodPost, path: "/v1/workspaces/:workspace/refreshes", action: access.Refresh, handler: (*routes).requestRefresh},
 	{method: http.MethodGet, path: "/v1/workspaces/:workspace/runs/:run", action: access.ReadStatus, handler: (*routes).run},
 	{method: http.MethodPost, path: "/v1/deployments", action: access.Deploy, handler: (*routes).deploy, socketOnly: true},
+	{method: http.MethodPost, path: "/v1/plans", action: access.Deploy, handler: (*routes).plan, socketOnly: true},
 	{method: http.MethodGet, path: "/v1/keys", action: access.ListKeys, handler: (*routes).listKeys},
 	{method: http.MethodPost, path: "/v1/keys", action: access.CreateKey, handler: (*routes).createKey},
 	{method: http.MethodDelete, path: "/v1/keys/:key", action: access.RevokeKey, handler: (*routes).revokeKey},

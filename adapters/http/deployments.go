@@ -8,6 +8,7 @@ import (
 	"github.com/labstack/echo/v4"
 
 	"leapview/domain/fail"
+	"leapview/domain/plan"
 	"leapview/domain/project"
 	"leapview/domain/serving"
 )
@@ -41,4 +42,36 @@ func (r *routes) deploy(c echo.Context) error {
 	c.Response().Header().Set(echo.HeaderLocation, fmt.Sprintf("/v1/workspaces/%s/status", done.Workspace))
 	return sendJSON(c, http.StatusCreated, echo.MIMEApplicationJSON,
 		deployedDoc{done.Workspace, r.deploymentDoc(done.Deployment), done.Models, done.Endpoints})
+}
+
+type planDoc struct {
+	Workspace serving.Workspace `json:"workspace"`
+	Release   project.Digest    `json:"release"`
+	// Active is the release that is served now, null when none is.
+	Active  *project.Digest `json:"active"`
+	Changes []changeDoc     `json:"changes"`
+}
+
+type changeDoc struct {
+	Part    string      `json:"part"`
+	Name    string      `json:"name"`
+	Status  plan.Status `json:"status"`
+	Reasons []string    `json:"reasons"`
+}
+
+// plan is POST /v1/plans, for local callers only: its body is a project bundle, and nothing is kept of it.
+func (r *routes) plan(c echo.Context) error {
+	bundle, err := readBody(c, maxBundle, project.ArchiveTooLarge())
+	if err != nil {
+		return err
+	}
+	p, err := r.deployer.Plan(c.Request().Context(), bundle)
+	if err != nil {
+		return err
+	}
+	doc := planDoc{p.Workspace, p.Release, unlessZero(p.Active), make([]changeDoc, len(p.Changes))}
+	for i, x := range p.Changes {
+		doc.Changes[i] = changeDoc{x.Part, x.Name, x.Status, append([]string{}, x.Reasons...)}
+	}
+	return sendJSON(c, http.StatusOK, echo.MIMEApplicationJSON, doc)
 }

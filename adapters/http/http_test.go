@@ -93,6 +93,8 @@ func TestConversation(t *testing.T) {
 		deploy("a project with a mistake", "SELECT day,\n  carier FROM raw"),
 		deploy("a project", goodModel),
 		{name: "a deployment without source root", method: "POST", path: "/v1/deployments", body: w.bundle(goodModel), local: true},
+		{name: "a plan", method: "POST", path: "/v1/plans", body: w.bundle(goodModel), local: true},
+		{name: "a plan over TCP", method: "POST", path: "/v1/plans", body: w.bundle(goodModel)},
 		{name: "a deployment over TCP", method: "POST", path: "/v1/deployments?source_root=/", body: w.bundle(goodModel)},
 		get("deployed, as a remote caller sees it", v1+"/status"),
 		{name: "a refresh with a key", method: "POST", path: v1 + "/refreshes", header: map[string]string{"Idempotency-Key": "k 1"}},
