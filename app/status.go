@@ -48,6 +48,20 @@ func (t *Status) Workspace(ctx context.Context, w serving.Workspace) (WorkspaceS
 	return out, nil
 }
 
+// MostRuns bounds how many runs one question lists.
+const MostRuns = 1000
+
+// Runs are the workspace's newest runs, the newest first.
+func (t *Status) Runs(ctx context.Context, w serving.Workspace, limit int) ([]refresh.Run, error) {
+	if limit < 1 || limit > MostRuns {
+		return nil, fail.New(fail.Invalid, "bad_limit", "the limit is %d, and a list has 1 to %d runs", limit, MostRuns)
+	}
+	if _, err := t.Workspace(ctx, w); err != nil {
+		return nil, err
+	}
+	return t.control.Runs(ctx, w, limit)
+}
+
 // All is the status of every workspace that sees lets through, sorted by name.
 func (t *Status) All(ctx context.Context, sees func(serving.Workspace) bool) ([]WorkspaceStatus, error) {
 	names, err := t.control.Workspaces(ctx)

@@ -29,6 +29,8 @@ type Control interface {
 	Workspaces(ctx context.Context) ([]serving.Workspace, error)
 	// Files are the data files recorded for the workspace's active snapshot; empty when nothing is active.
 	Files(ctx context.Context, workspace serving.Workspace) ([]refresh.File, error)
+	// Runs are the workspace's newest runs, at most limit of them, the newest first.
+	Runs(ctx context.Context, workspace serving.Workspace, limit int) ([]refresh.Run, error)
 	// Checks are what was found by the newest attempt of the run that was judged, in the order of judging; empty when none was.
 	Checks(ctx context.Context, run refresh.RunID) ([]refresh.CheckResult, error)
 }

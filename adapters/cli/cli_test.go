@@ -234,6 +234,13 @@ func TestWithoutNode(t *testing.T) {
 	s.run("", "status")
 	s.run("", "status", "flights", "--json")
 	s.run("", "status", "other")
+	s.run("", "runs", "flights")
+	s.run("", "runs", "flights", "--json", "--limit", "1")
+	s.run("", "history", "flights")
+	s.run("", "runs", "flights", "id/../x")
+	s.run("", "runs", "flights", "nope")
+	s.run("", "runs", "flights", "--limit", "0")
+	s.run("", "runs", "other")
 	s.run("", "query", "flights", "all")
 	s.run("", "key", "list")
 	s.run("", "key", "create", "--role", "viewer", "--workspace", "flihgts")
@@ -246,6 +253,7 @@ func TestWithoutNode(t *testing.T) {
 	h.model = "/*---\n{\"checks\": [{\"row_count\": {\"max\": 1}}, {\"unique\": \"carrier\"}]}\n---*/\n" + goodModel
 	s.run("", "deploy", "x", "--source-root", "/data")
 	s.run("", "refresh", "flights")
+	s.run("", "runs", "flights", "id000000000000000000000006")
 	h.node = Node{}
 	s.run("", "deploy", "x")
 	s.golden("without_node.golden")
@@ -254,7 +262,7 @@ func TestWithoutNode(t *testing.T) {
 // What a command line cannot be is told with what it could be, in one place and with exit code 2; help is complete.
 func TestUsage(t *testing.T) {
 	s := &transcript{t: t, host: &testHost{}}
-	for _, line := range []string{"", "help deploy", "help refresh", "help serve", "help query", "help status", "help init", "help dev", "help validate", "help test", "help plan", "help key", "help key create", "help exit-codes", "key", "key remove", "key create", "key create --role boss", "key create --role viewer --expires soon", "key revoke", "key revoke lvk_x", "version", "version --json",
+	for _, line := range []string{"", "help deploy", "help refresh", "help serve", "help query", "help status", "help init", "help dev", "help validate", "help test", "help plan", "help runs", "help history", "help key", "help key create", "help exit-codes", "key", "key remove", "key create", "key create --role boss", "key create --role viewer --expires soon", "key revoke", "key revoke lvk_x", "version", "version --json",
 		"refesh", "xyzzy", "--data-dir x refesh", "refresh", "refresh a b", "deploy --sourceroot x", "deploy --memory 4XB", "query flights", "query flights all --bundle f",
 		"query flights all --param x", "query flights all --param x=1 --param x=2", "query flights A/../B", "query flights --bundle no-such-file",
 		"query flights --bundle f --param a=1", "serve x --json"} {

@@ -33,6 +33,7 @@ var table = []route{
 	{method: http.MethodPost, path: "/v1/workspaces/:workspace/endpoints/:endpoint", action: access.Query, handler: (*routes).callEndpoint},
 	{method: http.MethodPost, path: "/v1/workspaces/:workspace/query-bundles", action: access.Query, handler: (*routes).queryBundle},
 	{method: http.MethodPost, path: "/v1/workspaces/:workspace/refreshes", action: access.Refresh, handler: (*routes).requestRefresh},
+	{method: http.MethodGet, path: "/v1/workspaces/:workspace/runs", action: access.ReadStatus, handler: (*routes).listRuns},
 	{method: http.MethodGet, path: "/v1/workspaces/:workspace/runs/:run", action: access.ReadStatus, handler: (*routes).run},
 	{method: http.MethodPost, path: "/v1/deployments", action: access.Deploy, handler: (*routes).deploy, socketOnly: true},
 	{method: http.MethodPost, path: "/v1/plans", action: access.Deploy, handler: (*routes).plan, socketOnly: true},

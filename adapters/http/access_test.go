@@ -41,6 +41,7 @@ var samples = map[string]sample{
 	"GET /v1/workspaces/:workspace/endpoints/:endpoint":  {success: 200, least: access.Viewer},
 	"POST /v1/workspaces/:workspace/endpoints/:endpoint": {success: 200, least: access.Viewer},
 	"POST /v1/workspaces/:workspace/query-bundles":       {body: `{"queries":[{"name":"a","endpoint":"by_carrier"}]}`, success: 200, least: access.Viewer},
+	"GET /v1/workspaces/:workspace/runs":                 {success: 200, least: access.Viewer},
 	"GET /v1/workspaces/:workspace/runs/:run":            {success: 200, least: access.Viewer},
 	"POST /v1/workspaces/:workspace/refreshes":           {header: map[string]string{"Idempotency-Key": "matrix"}, success: 202, least: access.Operator},
 	"POST /v1/plans":                                     {body: "bundle", success: 200, least: access.Operator, node: true},

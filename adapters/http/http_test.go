@@ -122,6 +122,8 @@ func TestConversation(t *testing.T) {
 		post("its refresh", v1+"/refreshes", ""),
 		{name: "a run that failed", method: "GET", path: v1 + "/runs/id000000000000000000000004", local: true,
 			before: func() { w.work("id000000000000000000000004") }},
+		get("the runs", v1+"/runs?limit=2"),
+		get("a strange list of runs", v1+"/runs?page=2"),
 		get("the old answers stay", v1+"/endpoints/by_carrier?carrier=AA"),
 		get("an unknown path", "/v2/x"),
 		{name: "an impossible method", method: "DELETE", path: v1 + "/status"},

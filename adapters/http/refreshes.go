@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"strconv"
 	"time"
 
 	"github.com/labstack/echo/v4"
@@ -110,10 +111,15 @@ func (r *routes) run(c echo.Context) error {
 	}
 	// The steps are taken after the run: one that has ended then lacks no step that was made before its end.
 	doc := runStepsDoc{r.runDoc(run), checkDocs(checks), stepDocs(r.worker.Steps(run.ID))}
-	if access.Allowed(askedOf(c).principal, access.ReadRows, w) != nil {
+	r.shade(c, &doc)
+	return sendJSON(c, http.StatusOK, echo.MIMEApplicationJSON, doc)
+}
+
+// shade takes out of a run's document what its caller may not read.
+func (r *routes) shade(c echo.Context, doc *runStepsDoc) {
+	if access.Allowed(askedOf(c).principal, access.ReadRows, workspaceOf(c)) != nil {
 		doc.hideRows()
 	}
-	return sendJSON(c, http.StatusOK, echo.MIMEApplicationJSON, doc)
 }
 
 // hideRows takes out what quotes rows: they are of the sources, or of a snapshot that may never be activated.
@@ -124,6 +130,36 @@ func (d *runStepsDoc) hideRows() {
 	if d.Failure != nil {
 		d.Failure.Message = "the refresh failed; a key with the role analyst is told why"
 	}
+}
+
+// defaultRuns is how many runs are listed unless the query says otherwise.
+const defaultRuns = 20
+
+// listRuns is GET /v1/workspaces/{workspace}/runs?limit=N: the newest runs, the newest first.
+func (r *routes) listRuns(c echo.Context) error {
+	query, err := queryParams(c.Request().URL)
+	if err != nil {
+		return err
+	}
+	limit := defaultRuns
+	for name, text := range query {
+		n, err := strconv.Atoi(text)
+		if name != "limit" || err != nil {
+			return fail.New(fail.Invalid, "bad_limit", "the list of runs has no query parameter %s=%q", name, text).WithFix("limit=N is the only one, a number from 1 to %d", app.MostRuns)
+		}
+		limit = n
+	}
+	runs, err := r.status.Runs(c.Request().Context(), workspaceOf(c), limit)
+	if err != nil {
+		return err
+	}
+	docs := make([]runDoc, len(runs))
+	for i, run := range runs {
+		doc := runStepsDoc{runDoc: r.runDoc(run)}
+		r.shade(c, &doc)
+		docs[i] = doc.runDoc
+	}
+	return sendJSON(c, http.StatusOK, echo.MIMEApplicationJSON, map[string]any{"runs": docs})
 }
 
 // idempotencyKey is the request's key, or "" when it has none.

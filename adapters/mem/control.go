@@ -208,6 +208,20 @@ func (c *Control) Files(ctx context.Context, workspace serving.Workspace) ([]ref
 	return nil, fail.New(fail.Corrupt, "pointer_without_candidate", "workspace %q serves snapshot %d, which no stored candidate became", workspace, p.Snapshot)
 }
 
+// Runs implements ports.Control.
+func (c *Control) Runs(ctx context.Context, workspace serving.Workspace, limit int) ([]refresh.Run, error) {
+	if err := c.usable(ctx); err != nil {
+		return nil, err
+	}
+	var runs []refresh.Run
+	for _, r := range slices.Backward(c.disk.now().runs) {
+		if r.Workspace == workspace && len(runs) < limit {
+			runs = append(runs, r)
+		}
+	}
+	return runs, nil
+}
+
 // Checks implements ports.Control.
 func (c *Control) Checks(ctx context.Context, run refresh.RunID) ([]refresh.CheckResult, error) {
 	if err := c.usable(ctx); err != nil {

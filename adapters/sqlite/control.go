@@ -92,6 +92,16 @@ func (s *Store) Files(ctx context.Context, workspace serving.Workspace) ([]refre
 	return files, err
 }
 
+// Runs implements ports.Control.
+func (s *Store) Runs(ctx context.Context, workspace serving.Workspace, limit int) ([]refresh.Run, error) {
+	var runs []refresh.Run
+	err := s.view(ctx, func(tx *sql.Tx) (err error) {
+		runs, err = loadRuns(ctx, tx, `workspace = ? ORDER BY seq DESC LIMIT ?`, workspace, limit)
+		return err
+	})
+	return runs, err
+}
+
 // Checks implements ports.Control.
 func (s *Store) Checks(ctx context.Context, run refresh.RunID) ([]refresh.CheckResult, error) {
 	var checks []refresh.CheckResult

@@ -50,7 +50,9 @@ func TestCompare(t *testing.T) {
 			"changed source s (column a is INTEGER instead of BIGINT; column c is new)\naffected model m1 (it reads s)\naffected model m2 (it reads m1)\naffected endpoint e (it reads m2)\n"},
 		"how a source is read": {func(r *Release) { r.Project.Sources[1].Delimiter, r.Project.Sources[1].Location = ";", "u.csv" },
 			"changed source t (its location is u.csv instead of t.csv; it is read in another way)\naffected model m3 (it reads t)\n"},
-		"a model": {func(r *Release) { r.Models[1].Statement.SQL, r.Models[1].Columns = "SELECT 22", columns("b VARCHAR", "a BIGINT") },
+		"a model": {func(r *Release) {
+			r.Models[1].Statement.SQL, r.Models[1].Columns = "SELECT 22", columns("b VARCHAR", "a BIGINT")
+		},
 			"changed model m2 (its columns come in another order; its SQL changed)\naffected endpoint e (it reads m2)\n"},
 		"checks": {func(r *Release) { r.Models[0].Checks[0].Severity = project.SeverityWarn }, "changed model m1 (its checks changed)\n"},
 		"an endpoint": {func(r *Release) { r.Endpoints[0].Limit, r.Endpoints[0].Params = 20, nil },

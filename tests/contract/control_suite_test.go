@@ -60,6 +60,7 @@ func controlSuite(t *testing.T, open func(t *testing.T) controlPlane) {
 		{"what an attempt read is kept", controlSources},
 		{"an orphan is requeued", controlRequeue},
 		{"a rejected candidate keeps what its checks found", controlRejected},
+		{"the newest runs come first, and no more than asked for", controlRuns},
 		{"a run gives up after its attempts", controlGivesUp},
 		{"a stale pointer does not move", controlStalePointer},
 		{"an event that does not fit is refused", controlMisfits},
@@ -587,6 +588,31 @@ func controlRequeue(t *testing.T, c controlPlane) {
 	d.activate(d.validate(d.sync(d.commit(b, 9))), "boot3")
 	if s := d.load("run1"); s.Pointer.Snapshot != 9 || s.Run.Status != refresh.Succeeded || s.Candidate != nil {
 		t.Fatalf("after the third attempt: %#v", s)
+	}
+}
+
+func controlRuns(t *testing.T, c controlPlane) {
+	d := controlFlights(t, c).ready()
+	for _, id := range []refresh.RunID{"run1", "run2", "run3"} {
+		d.request(id, "")
+	}
+	for _, ask := range []struct {
+		w     serving.Workspace
+		limit int
+		want  string
+	}{{"flights", 5, "run3 run2 run1"}, {"flights", 2, "run3 run2"}, {"other", 5, ""}} {
+		runs, err := c.Runs(context.Background(), ask.w, ask.limit)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var ids []string
+		for _, r := range runs {
+			ids = append(ids, string(r.ID))
+			controlSame(t, "a listed run", r, *d.load(r.ID).Run)
+		}
+		if got := strings.Join(ids, " "); got != ask.want {
+			t.Errorf("%d runs of %s: %s, want %s", ask.limit, ask.w, got, ask.want)
+		}
 	}
 }
 
