@@ -23,12 +23,12 @@ func NewAsker(gens *Generations, reader ports.Reader, slots *Slots, limits AskLi
 	return &Asker{gens, reader, slots, limits}
 }
 
-// Call is one endpoint call of a query bundle. Params are texts by name, not yet validated.
+// Call is one endpoint call, not yet validated.
 type Call struct {
-	// Name keys the answer within its bundle.
+	// Name keys the answer within its bundle; empty for a call that is no part of one.
 	Name     string
 	Endpoint string
-	Params   map[string]string
+	project.Call
 }
 
 // Asked is what a request was answered from, and its answers in the order of its calls.
@@ -39,17 +39,17 @@ type Asked struct {
 	Answers   []serving.Answer
 }
 
-// Endpoints lists the endpoints of the workspace's current generation, sorted by name.
-func (a *Asker) Endpoints(w serving.Workspace) (Asked, []PreparedEndpoint, error) {
+// Endpoints describes the endpoints of the workspace's current generation, sorted by name.
+func (a *Asker) Endpoints(w serving.Workspace) (Asked, []EndpointDescription, error) {
 	lease, err := a.gens.Acquire(w)
 	if err != nil {
 		return Asked{}, nil, err
 	}
 	defer lease.Release()
 	g := lease.Generation
-	list := make([]PreparedEndpoint, 0, len(g.Endpoints))
+	list := make([]EndpointDescription, 0, len(g.Endpoints))
 	for _, n := range g.Names() {
-		list = append(list, g.Endpoints[n])
+		list = append(list, describe(g.Endpoints[n].Endpoint))
 	}
 	return Asked{Workspace: w, Lineage: g.Lineage, Pointer: g.Pointer}, list, nil
 }
@@ -70,32 +70,10 @@ func (a *Asker) Ask(ctx context.Context, w serving.Workspace, calls []Call) (Ask
 	defer lease.Release()
 	g := lease.Generation
 
-	type bound struct {
-		endpoint PreparedEndpoint
-		args     serving.Args
+	work, err := bind(g, calls)
+	if err != nil {
+		return Asked{}, err
 	}
-	work := make([]bound, len(calls))
-	for i, c := range calls {
-		e, ok := g.Endpoints[c.Endpoint]
-		if !ok {
-			return Asked{}, inCall(calls, i, fail.New(fail.Missing, "unknown_endpoint", "workspace %q has no endpoint %q", w, c.Endpoint).
-				WithFix("%s", project.Suggest(c.Endpoint, g.Names())))
-		}
-		given, err := e.Bind(c.Params)
-		if err != nil {
-			return Asked{}, inCall(calls, i, err)
-		}
-		args := make(serving.Args, len(given))
-		for name, text := range given {
-			if text == nil {
-				args[name] = serving.Value{Null: true}
-			} else {
-				args[name] = serving.Value{Text: *text}
-			}
-		}
-		work[i] = bound{e, args}
-	}
-
 	if err := a.slots.take(ctx); err != nil {
 		return Asked{}, a.late(ctx, err)
 	}
@@ -108,7 +86,7 @@ func (a *Asker) Ask(ctx context.Context, w serving.Workspace, calls []Call) (Ask
 	out := Asked{Workspace: w, Lineage: g.Lineage, Pointer: g.Pointer, Answers: make([]serving.Answer, len(work))}
 	left := int(a.limits.Bytes)
 	for i, b := range work {
-		out.Answers[i], err = reading.Answer(ctx, b.endpoint.Query, b.args, serving.Limits{Rows: b.endpoint.Limit, Bytes: max(left, 1)})
+		out.Answers[i], err = reading.Answer(ctx, b.query, b.args, serving.Limits{Rows: b.rows, Bytes: max(left, 1)})
 		if err != nil {
 			_ = reading.Close()
 			return Asked{}, inCall(calls, i, a.late(ctx, err))
@@ -116,6 +94,55 @@ func (a *Asker) Ask(ctx context.Context, w serving.Workspace, calls []Call) (Ask
 		left -= len(out.Answers[i].Rows)
 	}
 	return out, reading.Close()
+}
+
+// boundCall is a call that may be executed.
+type boundCall struct {
+	query ports.Query
+	args  serving.Args
+	rows  int
+}
+
+// bind validates all calls. What is wrong with any of them is one error, a project.CallError, unless a call that is no part of a
+// bundle names an endpoint that does not exist.
+func bind(g *Generation, calls []Call) ([]boundCall, error) {
+	bundled := calls[0].Name != ""
+	found := &project.CallError{Subject: "the query bundle"}
+	bound := make([]project.Bound, len(calls))
+	for i, c := range calls {
+		at := ""
+		if bundled {
+			at = fmt.Sprintf("/queries/%d", i)
+		}
+		e, ok := g.Endpoints[c.Endpoint]
+		switch {
+		case ok:
+			if !bundled {
+				found.Subject = fmt.Sprintf("the call of endpoint %q", e.Name)
+			}
+			bound[i] = e.Bind(c.Call, at, found)
+		case bundled:
+			found.Add(project.CallProblem{Pointer: at + "/endpoint", Unknown: true, Message: unknownEndpoint(g.Workspace, c.Endpoint, g.Names()).Error()})
+		default:
+			return nil, unknownEndpoint(g.Workspace, c.Endpoint, g.Names())
+		}
+	}
+	if err := found.Found(); err != nil {
+		return nil, err
+	}
+	work := make([]boundCall, len(calls))
+	for i, b := range bound {
+		q, err := g.Endpoints[calls[i].Endpoint].shaped(b)
+		if err != nil {
+			return nil, inCall(calls, i, err)
+		}
+		work[i] = boundCall{q, b.Args, b.Limit}
+	}
+	return work, nil
+}
+
+func unknownEndpoint(w serving.Workspace, name string, known []string) *fail.Error {
+	return fail.New(fail.Missing, "unknown_endpoint", "workspace %q has no endpoint %q", w, name).WithFix("%s", project.Suggest(name, known))
 }
 
 // late turns the end of the request's own time into the bound's error.
@@ -129,7 +156,7 @@ func (a *Asker) late(ctx context.Context, err error) error {
 
 // inCall says which call of a bundle an error belongs to.
 func inCall(calls []Call, i int, err error) error {
-	if len(calls) == 1 && calls[i].Name == "" {
+	if calls[i].Name == "" {
 		return err
 	}
 	return fmt.Errorf("query %q (endpoint %q): %w", calls[i].Name, calls[i].Endpoint, err)

@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 
@@ -103,6 +102,7 @@ type scene struct {
 	actual   project.Statement
 	params   []project.Param
 	args     serving.Args
+	shape    serving.Shape
 	limit    int
 	expected project.Statement
 	columns  []string
@@ -136,11 +136,16 @@ func (*Author) scene(rel plan.Release, t project.Test) (*scene, error) {
 		i := slices.IndexFunc(rel.Endpoints, func(e plan.Endpoint) bool { return e.Name == t.Endpoint })
 		e := rel.Endpoints[i]
 		reads, out = e.Reads, e.Columns
-		bound, err := e.Bind(t.Params)
-		if err != nil {
-			bad(t.At, fail.FixOf(err), "%s", fail.DetailOf(err, false))
+		var found project.CallError
+		bound := e.Bind(t.Call, "", &found)
+		for _, p := range found.Problems {
+			bad(t.At, p.Fix(), "%s: %s", p.Name, p.Message)
 		}
-		w.actual, w.params, w.args, w.limit = e.Statement, e.Params, argsOf(bound), e.Limit
+		if len(bound.Columns) > 0 {
+			out = slices.DeleteFunc(slices.Clone(out), func(c project.Column) bool { return !slices.Contains(bound.Columns, c.Name) })
+		}
+		w.actual, w.params, w.args, w.limit = e.Statement, e.Params, bound.Args, bound.Limit
+		w.shape = serving.Shape{Columns: bound.Columns, Order: bound.Order}
 	}
 	for _, f := range t.Given {
 		if !slices.Contains(reads, f.Relation) {
@@ -248,11 +253,11 @@ func (a *Author) play(ctx context.Context, rel plan.Release, w *scene, r *TestRe
 		return fail.New(fail.Internal, "commit_lost", "the lake has no commit of %s although the engine reported one", mark)
 	}
 	scope := serving.Scope{Workspace: workspace, Snapshot: at, Tables: plan.Release{Models: w.models}.Tables()}
-	actual, err := a.rows(ctx, scope, w.actual, w.params, w.args, w.limit, w.columns)
+	actual, err := a.rows(ctx, scope, w.actual, w.params, w.args, w.shape, w.limit, w.columns)
 	if err != nil {
 		return err
 	}
-	expected, err := a.rows(ctx, scope, w.expected, nil, nil, project.MaxTestRows, w.columns)
+	expected, err := a.rows(ctx, scope, w.expected, nil, nil, serving.Shape{}, project.MaxTestRows, w.columns)
 	if err != nil {
 		return err
 	}
@@ -335,8 +340,11 @@ func placed(err error, artifact string, f project.Fixture) error {
 }
 
 // rows answers the statement and gives each row's compared columns as JSON.
-func (a *Author) rows(ctx context.Context, scope serving.Scope, statement project.Statement, params []project.Param, args serving.Args, limit int, columns []string) (_ []string, err error) {
+func (a *Author) rows(ctx context.Context, scope serving.Scope, statement project.Statement, params []project.Param, args serving.Args, shape serving.Shape, limit int, columns []string) (_ []string, err error) {
 	q, err := a.reader.Prepare(ctx, scope, statement, params)
+	if err == nil && !shape.Whole() {
+		q, err = q.Shaped(shape)
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -384,17 +392,4 @@ func without(a, b []string) []string {
 		}
 	}
 	return out
-}
-
-// argsOf are bound parameters as the reader takes them.
-func argsOf(bound map[string]*string) serving.Args {
-	args := serving.Args{}
-	for name, text := range maps.All(bound) {
-		if text == nil {
-			args[name] = serving.Value{Null: true}
-		} else {
-			args[name] = serving.Value{Text: *text}
-		}
-	}
-	return args
 }

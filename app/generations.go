@@ -12,6 +12,7 @@ import (
 
 	"leapview/domain/fail"
 	"leapview/domain/plan"
+	"leapview/domain/project"
 	"leapview/domain/serving"
 	"leapview/ports"
 )
@@ -29,6 +30,14 @@ type Generation struct {
 type PreparedEndpoint struct {
 	plan.Endpoint
 	Query ports.Query
+}
+
+// shaped is the endpoint's query as a call wants its answer.
+func (e PreparedEndpoint) shaped(b project.Bound) (ports.Query, error) {
+	if shape := (serving.Shape{Columns: b.Columns, Order: b.Order}); !shape.Whole() {
+		return e.Query.Shaped(shape)
+	}
+	return e.Query, nil
 }
 
 // Names lists the generation's endpoints, sorted.
@@ -113,11 +122,15 @@ func (s *Generations) Acquire(w serving.Workspace) (*Lease, error) {
 		if why := s.broken[w]; why != nil {
 			return nil, fail.New(fail.Unavailable, "workspace_not_ready", "workspace %q cannot be served", w).Because(why)
 		}
-		return nil, fail.New(fail.Missing, "nothing_active", "workspace %q does not exist or has no active snapshot", w).
-			WithFix("deploy and refresh it first: leapview deploy DIR, leapview refresh WORKSPACE")
+		return nil, nothingActive(w)
 	}
 	h.leases++
 	return &Lease{owner: s, held: h, Generation: h.generation}, nil
+}
+
+func nothingActive(w serving.Workspace) error {
+	return fail.New(fail.Missing, "nothing_active", "workspace %q does not exist or has no active snapshot", w).
+		WithFix("deploy and refresh it first: leapview deploy DIR, leapview refresh WORKSPACE")
 }
 
 // Release gives the lease back.

@@ -84,8 +84,14 @@ func (r *Releases) warm(ctx context.Context, g *Generation) error {
 	defer func() { _ = reading.Close() }()
 	for _, name := range g.Names() {
 		e := g.Endpoints[name]
+		// A call that gives nothing: required parameters stay NULL.
+		b := e.Bind(project.Call{}, "", &project.CallError{})
+		q, err := e.shaped(b)
+		if err != nil {
+			return err
+		}
 		short, cancel := context.WithTimeout(ctx, warmTime)
-		_, err := reading.Answer(short, e.Query, defaults(e.Params), serving.Limits{Rows: 1, Bytes: 1 << 20})
+		_, err = reading.Answer(short, q, b.Args, serving.Limits{Rows: 1, Bytes: 1 << 20})
 		cancel()
 		if err == nil {
 			continue
@@ -99,17 +105,4 @@ func (r *Releases) warm(ctx context.Context, g *Generation) error {
 		}
 	}
 	return nil
-}
-
-// defaults are the arguments of a call that gives none; required parameters are NULL.
-func defaults(params []project.Param) serving.Args {
-	args := serving.Args{}
-	for _, p := range params {
-		if p.Default == nil {
-			args[p.Name] = serving.Value{Null: true}
-		} else {
-			args[p.Name] = serving.Value{Text: *p.Default}
-		}
-	}
-	return args
 }

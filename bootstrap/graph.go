@@ -22,6 +22,7 @@ type Node struct {
 	Worker     *app.Worker
 	Status     *app.Status
 	Keyring    *app.Keyring
+	Describer  *app.Describer
 	Readiness  *app.Readiness
 	Recoverer  *app.Recoverer
 	Author     *app.Author
@@ -56,13 +57,13 @@ func graph(ctx context.Context, c Config, parts Parts, closers *Closers, log *sl
 				return s.Lake, s.Files, s.Compiler, s.Reader, s.Checker, s.Examiner
 			},
 			func(s Store, c Control) app.Health { return healths{s.Health, c.Health} },
-			app.NewReleases, app.NewGenerations, app.NewDeployer, app.NewRefresher, app.NewRecoverer, app.NewWorker, app.NewStatus,
+			app.NewReleases, app.NewGenerations, app.NewDeployer, app.NewRefresher, app.NewRecoverer, app.NewWorker, app.NewStatus, app.NewDescriber,
 			app.NewReadiness, app.NewAsker, app.NewAuthor,
 			func(c Config) *app.Slots { return app.NewSlots(c.Limits.QuerySlots, c.Limits.QueryQueue) },
 			func(c Config) app.AskLimits { return c.Limits.Ask },
-			func(c Config, a *app.Asker, d *app.Deployer, r *app.Refresher, w *app.Worker, s *app.Status, keyring *app.Keyring, ready *app.Readiness, rec *app.Recoverer,
+			func(c Config, a *app.Asker, d *app.Deployer, r *app.Refresher, w *app.Worker, s *app.Status, keyring *app.Keyring, describer *app.Describer, ready *app.Readiness, rec *app.Recoverer,
 				h app.Health, log *slog.Logger, g *app.Generations, author *app.Author, f Files) *Node {
-				return &Node{c, a, d, r, w, s, keyring, ready, rec, author, h, log, g, f.Listen}
+				return &Node{c, a, d, r, w, s, keyring, describer, ready, rec, author, h, log, g, f.Listen}
 			},
 		),
 	)

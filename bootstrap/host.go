@@ -63,7 +63,7 @@ func (h *Host) Open(ctx context.Context, o cli.NodeOptions, stderr io.Writer, us
 		if err := n.Recoverer.Prove(ctx); err != nil {
 			return err
 		}
-		return use(ctx, cli.Node{Deployer: n.Deployer, Refresher: n.Refresher, Worker: n.Worker, Status: n.Status, Author: n.Author, Keyring: n.Keyring})
+		return use(ctx, cli.Node{Deployer: n.Deployer, Refresher: n.Refresher, Worker: n.Worker, Status: n.Status, Author: n.Author, Keyring: n.Keyring, Describer: n.Describer})
 	}()
 	return errors.Join(err, closers.Close())
 }

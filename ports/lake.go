@@ -70,10 +70,13 @@ type Reader interface {
 	Open(ctx context.Context) (Reading, error)
 }
 
-// Query is a prepared, proved statement. It is immutable and lives as long as its generation.
+// Query is a prepared, proved statement. It never changes, is shared by goroutines, and lives as long as its generation.
 type Query interface {
 	// Columns that its answers have.
 	Columns() []serving.Column
+	// Shaped is the statement's query with the columns of its answers picked and their rows sorted. It is proved, too, before it first
+	// runs. A shape is checked beforehand: a column that the statement does not have, or a repeated one, is an internal error.
+	Shaped(shape serving.Shape) (Query, error)
 }
 
 // Reading is one connection within one read transaction. It is used by one goroutine.

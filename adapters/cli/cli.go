@@ -36,6 +36,7 @@ type Node struct {
 	Status    *app.Status
 	Author    *app.Author
 	Keyring   *app.Keyring
+	Describer *app.Describer
 }
 
 // NodeOptions are the settings of a node that the command line gives.
@@ -149,7 +150,7 @@ leapview help exit-codes`,
 	flags.BoolVar(&p.json, "json", false, "print results, errors and logs as JSON, and no progress")
 	flags.BoolVarP(&p.options.Verbose, "verbose", "v", false, "log more")
 	fillFromEnvironment(flags, "data-dir", "extensions", "json", "verbose")
-	root.AddCommand(p.deployCommand(), p.refreshCommand(), p.serveCommand(), p.queryCommand(), p.statusCommand(), p.runsCommand(), p.historyCommand(), p.keyCommand(), p.versionCommand(), p.initCommand(), p.devCommand(), p.validateCommand(), p.testCommand(), p.planCommand(), exitCodesTopic())
+	root.AddCommand(p.deployCommand(), p.refreshCommand(), p.serveCommand(), p.queryCommand(), p.describeCommand(), p.statusCommand(), p.runsCommand(), p.historyCommand(), p.keyCommand(), p.versionCommand(), p.initCommand(), p.devCommand(), p.validateCommand(), p.testCommand(), p.planCommand(), exitCodesTopic())
 	return root
 }
 

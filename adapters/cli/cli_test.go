@@ -106,6 +106,7 @@ func (h *testHost) Pack(dir string) ([]byte, error) {
 		{Path: "sources/raw.yaml", Content: []byte(`{"location": "*.csv", "format": "csv", "columns": {"carrier": "VARCHAR", "n": "BIGINT"}}`)},
 		{Path: "models/daily.sql", Content: []byte(h.model)},
 		{Path: "endpoints/all.sql", Content: []byte("SELECT carrier, n FROM daily ORDER BY carrier")},
+		{Path: "endpoints/some.sql", Content: []byte(someSQL)},
 	}
 	if h.tests != "" {
 		files = append(files, project.File{Path: "tests/daily.yaml", Content: []byte(h.tests)})
@@ -114,6 +115,17 @@ func (h *testHost) Pack(dir string) ([]byte, error) {
 }
 
 const goodModel = "SELECT carrier, n FROM raw"
+
+// someSQL is an endpoint that has some of everything.
+const someSQL = `/*---
+{"description": "The carriers that are asked for", "limit": 50,
+ "params": {"carriers": {"type": "string", "list": true, "required": true, "max_items": 3, "pattern": "[A-Z']{1,2}", "description": "IATA codes"},
+  "least": {"type": "int", "min": 0, "max": 9, "default": 0}},
+ "order_by": {"allow": ["carrier", "n"], "default": ["-n"], "ties": ["carrier"]},
+ "columns": {"allow": ["carrier"], "descriptions": {"n": "How many"}},
+ "examples": [{"name": "two", "description": "Two of them", "params": {"carriers": ["UA", "B'"], "least": 1}, "order_by": ["-carrier"], "columns": ["carrier"], "limit": 5}]}
+---*/
+SELECT carrier, n FROM daily WHERE list_contains($carriers, carrier) AND n >= $least`
 
 func twins(t *testing.T) Node {
 	t.Helper()
@@ -137,6 +149,7 @@ func twins(t *testing.T) Node {
 		Status:    app.NewStatus(control, gens),
 		Author:    app.NewAuthor(releases, control, &mem.Identity{}, sources, store, store, mem.Examiner{Content: sources.Content}),
 		Keyring:   keyring,
+		Describer: app.NewDescriber(control, releases),
 	}
 }
 
@@ -241,6 +254,11 @@ func TestWithoutNode(t *testing.T) {
 	s.run("", "runs", "flights", "nope")
 	s.run("", "runs", "flights", "--limit", "0")
 	s.run("", "runs", "other")
+	s.run("", "describe", "flights")
+	s.run("", "describe", "flights", "some")
+	s.run("", "describe", "flights", "some", "--json")
+	s.run("", "describe", "flights", "sme")
+	s.run("", "describe", "other")
 	s.run("", "query", "flights", "all")
 	s.run("", "key", "list")
 	s.run("", "key", "create", "--role", "viewer", "--workspace", "flihgts")
@@ -262,9 +280,9 @@ func TestWithoutNode(t *testing.T) {
 // What a command line cannot be is told with what it could be, in one place and with exit code 2; help is complete.
 func TestUsage(t *testing.T) {
 	s := &transcript{t: t, host: &testHost{}}
-	for _, line := range []string{"", "help deploy", "help refresh", "help serve", "help query", "help status", "help init", "help dev", "help validate", "help test", "help plan", "help runs", "help history", "help key", "help key create", "help exit-codes", "key", "key remove", "key create", "key create --role boss", "key create --role viewer --expires soon", "key revoke", "key revoke lvk_x", "version", "version --json",
+	for _, line := range []string{"", "help deploy", "help refresh", "help serve", "help query", "help describe", "help status", "help init", "help dev", "help validate", "help test", "help plan", "help runs", "help history", "help key", "help key create", "help exit-codes", "key", "key remove", "key create", "key create --role boss", "key create --role viewer --expires soon", "key revoke", "key revoke lvk_x", "version", "version --json",
 		"refesh", "xyzzy", "--data-dir x refesh", "refresh", "refresh a b", "deploy --sourceroot x", "deploy --memory 4XB", "query flights", "query flights all --bundle f",
-		"query flights all --param x", "query flights all --param x=1 --param x=2", "query flights A/../B", "query flights --bundle no-such-file",
+		"query flights all --param x", "query flights --bundle f --limit 5", "describe", "describe flights A", "describe flights a b", "query flights A/../B", "query flights --bundle no-such-file",
 		"query flights --bundle f --param a=1", "serve x --json"} {
 		s.run("", strings.Fields(line)...)
 	}
@@ -335,6 +353,12 @@ func TestWithNode(t *testing.T) {
 		{"name":"a","endpoint":"delays","columns":[{"name":"n","type":"INTEGER"}],"rows":[[1]],"meta":{"rows":1,"truncated":false,"truncation_reason":null,"warnings":[]}},
 		{"name":"b","endpoint":"all","columns":[{"name":"n","type":"INTEGER"}],"rows":[],"meta":{"rows":0,"truncated":false,"truncation_reason":null,"warnings":[]}}]}`, 200)
 	node.on("POST /v1/workspaces/flights/endpoints/busy", `{"code":"queue_full","kind":"busy","detail":"2 queries run","fix":"try again in a moment"}`, 503)
+	node.on("POST /v1/workspaces/flights/endpoints/wrong", `{"code":"bad_parameters","kind":"invalid","detail":"the call of endpoint \"wrong\" cannot be answered: 2 problems were found",
+		"errors":[{"pointer":"/params/carriers/1","detail":"\"x\" is not one of UA, AA","allowed":"a list of at most 3 items, each of type string, one of UA, AA"},{"pointer":"/limit","detail":"9 is too many"}]}`, 400)
+	node.on("GET /v1/workspaces/flights/endpoints/one/description", `{"meta":{"workspace":"flights","lineage":"l",`+receipt+`},"endpoint":{"name":"one","description":"","params":[
+		{"name":"a","type":"string","list":true,"max_items":2,"default":["x y","z"]},{"name":"b","type":"date","default":null}],
+		"columns":[{"name":"n","type":"BIGINT","description":""}],"pick":[],"order_by":null,"limit":1,"examples":[{"name":"x","description":"","params":{"a":["x y","z"],"b":"2013-01-01"},"limit":1}]}}`, 200)
+	node.on("GET /v1/workspaces/flights/endpoints", `{"meta":{`+receipt+`},"endpoints":[]}`, 200)
 	node.on("POST /v1/workspaces/flights/endpoints/strange", `<html>`, 502)
 	const viewer = `"id":"k3v9x2mq","principal":"key:k3v9x2mq","role":"viewer","workspace":"flights","label":"dashboards","created_at":"2026-03-01T10:00:00Z","created_by":"local","expires_at":"2026-05-30T10:00:00Z"`
 	node.on("POST /v1/keys", `{"key":"lvk_k3v9x2mq_x",`+viewer+`}`, 201)
@@ -350,6 +374,12 @@ func TestWithNode(t *testing.T) {
 	s.run("", "status", "none")
 	s.run("", "query", "flights", "delays", "--param", "carrier=UA,AA", "-p", "x=a=b")
 	s.run("", "query", "flights", "delays", "--json")
+	s.run("", "query", "flights", "delays", "-p", "c=1", "-p", "c=2", "-p", "c=3", "--order-by=-n,carrier", "--columns", "n", "--limit", "5", "--json")
+	s.run("", "query", "flights", "wrong")
+	s.run("", "query", "flights", "wrong", "--json")
+	s.run("", "describe", "flights")
+	s.run("", "describe", "flights", "one")
+	s.run("", "describe", "flights", "one", "--json")
 	s.run(`{"queries":[]}`, "query", "flights", "--bundle", "-")
 	s.run("", "query", "flights", "busy")
 	s.run("", "query", "flights", "busy", "--json")

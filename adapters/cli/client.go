@@ -121,11 +121,32 @@ func (d problemDoc) err() error {
 	if d.Fix != "" {
 		e = e.WithFix("%s", d.Fix)
 	}
-	if len(problems) > 0 {
-		e = e.Because(problems)
+	switch {
+	case len(problems) > 0:
+		return e.Because(problems)
+	case len(d.Errors) > 0:
+		wrong := &project.CallError{}
+		for _, x := range d.Errors {
+			wrong.Add(project.CallProblem{Pointer: x.Pointer, Message: x.Detail, Allowed: x.Allowed})
+		}
+		return refusedCall{e, wrong}
 	}
 	return e
 }
+
+// refusedCall is a refusal that lists what is wrong with the call.
+type refusedCall struct {
+	refusal *fail.Error
+	wrong   *project.CallError
+}
+
+func (r refusedCall) Error() string { return r.refusal.Error() }
+
+// FailSummary is the node's own: it has counted what is listed.
+func (r refusedCall) FailSummary() string { return r.refusal.Message }
+
+// Unwrap gives the refusal, then what is wrong.
+func (r refusedCall) Unwrap() []error { return []error{r.refusal, r.wrong} }
 
 func kindNamed(name string) fail.Kind {
 	for _, k := range fail.Kinds() {

@@ -30,6 +30,14 @@ type problemDoc struct {
 	Detail   string       `json:"detail"`
 	Fix      string       `json:"fix"`
 	Problems []mistakeDoc `json:"problems"`
+	Errors   []wrongDoc   `json:"errors"`
+}
+
+// wrongDoc is one thing wrong with a call.
+type wrongDoc struct {
+	Pointer string `json:"pointer"`
+	Detail  string `json:"detail"`
+	Allowed string `json:"allowed,omitempty"`
 }
 
 type deploymentDoc struct {
@@ -130,17 +138,9 @@ type workspacesDoc struct {
 	Workspaces []statusDoc `json:"workspaces"`
 }
 
-type endpointsDoc struct {
-	Endpoints []struct {
-		Name   string `json:"name"`
-		Params []struct {
-			Name     string `json:"name"`
-			Required bool   `json:"required"`
-		} `json:"params"`
-	} `json:"endpoints"`
-}
-
 type originDoc struct {
+	Workspace  serving.Workspace        `json:"workspace"`
+	Lineage    string                   `json:"lineage"`
 	Generation serving.GenerationNumber `json:"generation"`
 	Snapshot   serving.Snapshot         `json:"snapshot"`
 	Release    project.Digest           `json:"release"`

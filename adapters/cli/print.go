@@ -22,17 +22,25 @@ type errorDoc struct {
 	Fix      string       `json:"fix,omitempty"`
 	ExitCode int          `json:"exit_code"`
 	Problems []mistakeDoc `json:"problems,omitempty"`
+	Errors   []wrongDoc   `json:"errors,omitempty"`
 }
 
 // printError writes err to standard error. There is nobody left to tell when that fails.
 func (p *program) printError(err error) {
 	var mistakes project.Problems
 	errors.As(err, &mistakes)
+	var wrong *project.CallError
+	if !errors.As(err, &wrong) {
+		wrong = &project.CallError{}
+	}
 	detail, fix := fail.DetailOf(err, true), fail.FixOf(err)
 	if p.json {
-		doc := errorDoc{fail.CodeOf(err), fail.KindOf(err).String(), detail, fix, exitCode(err), nil}
+		doc := errorDoc{fail.CodeOf(err), fail.KindOf(err).String(), detail, fix, exitCode(err), nil, nil}
 		for _, m := range mistakes {
 			doc.Problems = append(doc.Problems, mistakeDoc{m.At.File, m.At.Line, m.At.Column, m.Message, m.Fix, m.Line})
+		}
+		for _, w := range wrong.Problems {
+			doc.Errors = append(doc.Errors, wrongDoc{w.Pointer, w.Message, w.Allowed})
 		}
 		_ = json.NewEncoder(p.stderr).Encode(doc)
 		return
@@ -40,6 +48,9 @@ func (p *program) printError(err error) {
 	_, _ = fmt.Fprintf(p.stderr, "leapview: %s\n", detail)
 	for _, m := range mistakes {
 		_, _ = fmt.Fprintf(p.stderr, "%s\n", m)
+	}
+	for _, w := range wrong.Problems {
+		_, _ = fmt.Fprintf(p.stderr, "  %s\n", w)
 	}
 	if fix != "" {
 		_, _ = fmt.Fprintf(p.stderr, "  fix: %s\n", fix)

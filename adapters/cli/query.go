@@ -3,7 +3,6 @@ package cli
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -35,21 +34,23 @@ type bundleDoc struct {
 }
 
 func (p *program) queryCommand() *cobra.Command {
-	var params []string
+	var a callArguments
 	bundle := ""
 	cmd := &cobra.Command{
 		Use:   "query WORKSPACE (ENDPOINT | --bundle FILE)",
 		Short: "Ask a running node",
 		Long: `Calls one endpoint, or all the endpoints of a query bundle at one snapshot, and prints the answer as a table, or with --json as the
-node sent it. A bundle is JSON: {"queries":[{"name":…,"endpoint":…,"params":{…}}]}; the file - is standard input.`,
-		Example: `  leapview query flights delays --param carrier=UA --param limit=5
+node sent it. What an endpoint takes is shown by leapview describe. A bundle is JSON:
+{"queries":[{"name":…,"endpoint":…,"params":{…}}]}; the file - is standard input.`,
+		Example: `  leapview query flights delays --param carrier=UA --limit 5
+  leapview query flights delays --param carriers=UA --param carriers=AA --order-by=-flights,carrier
   leapview query flights --bundle dashboard.json --json`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if bundle == "" {
 				return arguments("a WORKSPACE", "an ENDPOINT or --bundle FILE")(cmd, args)
 			}
-			if len(params) > 0 {
-				return errors.New("--param does not go with --bundle, which holds its own parameters")
+			if flag := a.given(); flag != "" {
+				return fmt.Errorf("%s does not go with --bundle, which holds its own", flag)
 			}
 			return arguments("a WORKSPACE")(cmd, args)
 		},
@@ -63,7 +64,7 @@ node sent it. A bundle is JSON: {"queries":[{"name":…,"endpoint":…,"params":
 				body, err = p.readBundle(bundle)
 			} else if err = validEndpoint(args[1]); err == nil {
 				path = workspacePath(w, "/endpoints/"+args[1])
-				body, err = paramsBody(params)
+				body, err = a.body()
 			}
 			if err != nil {
 				return err
@@ -72,7 +73,10 @@ node sent it. A bundle is JSON: {"queries":[{"name":…,"endpoint":…,"params":
 		}),
 	}
 	// Not a slice flag: a value may hold commas.
-	cmd.Flags().StringArrayVarP(&params, "param", "p", nil, "a parameter as `name=value`; may be repeated")
+	cmd.Flags().StringArrayVarP(&a.params, "param", "p", nil, "a parameter as `name=value`; may be repeated, and the same name gives a list")
+	cmd.Flags().StringVar(&a.orderBy, "order-by", "", "`columns` to sort by, as a,-b: a minus in front sorts descending")
+	cmd.Flags().StringVar(&a.columns, "columns", "", "`columns` of the answer, as a,b")
+	cmd.Flags().StringVar(&a.limit, "limit", "", "most `rows` of the answer")
 	cmd.Flags().StringVar(&bundle, "bundle", "", "`file` that holds a query bundle; - is standard input")
 	return cmd
 }
@@ -181,20 +185,51 @@ func numeric(engineType string) bool {
 	return false
 }
 
-// paramsBody is the body of a call with these name=value pairs.
-func paramsBody(pairs []string) ([]byte, error) {
-	params := map[string]string{}
-	for _, pair := range pairs {
+// callArguments are the flags that make a call.
+type callArguments struct {
+	params                  []string
+	orderBy, columns, limit string
+}
+
+// given names a flag that was given, or "".
+func (a callArguments) given() string {
+	switch {
+	case len(a.params) > 0:
+		return "--param"
+	case a.orderBy != "":
+		return "--order-by"
+	case a.columns != "":
+		return "--columns"
+	case a.limit != "":
+		return "--limit"
+	}
+	return ""
+}
+
+// body is the call; the node judges what is in it. A name that is given several times is a list.
+func (a callArguments) body() ([]byte, error) {
+	params := map[string]any{}
+	for _, pair := range a.params {
 		name, value, ok := strings.Cut(pair, "=")
 		if !ok || name == "" {
 			return nil, fail.New(fail.Invalid, "usage", "--param %q is not name=value", pair)
 		}
-		if _, twice := params[name]; twice {
-			return nil, fail.New(fail.Invalid, "usage", "parameter %q is given twice", name)
+		switch before := params[name].(type) {
+		case nil:
+			params[name] = value
+		case string:
+			params[name] = []string{before, value}
+		case []string:
+			params[name] = append(before, value)
 		}
-		params[name] = value
 	}
-	return json.Marshal(map[string]any{"params": params})
+	doc := map[string]any{"params": params}
+	for key, text := range map[string]string{"order_by": a.orderBy, "columns": a.columns, "limit": a.limit} {
+		if text != "" {
+			doc[key] = text
+		}
+	}
+	return json.Marshal(doc)
 }
 
 // readBundle reads a query bundle as it is; the node judges it.

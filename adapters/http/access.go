@@ -30,6 +30,7 @@ var table = []route{
 	{method: http.MethodGet, path: "/v1/workspaces/:workspace/status", action: access.ReadStatus, handler: (*routes).workspaceStatus},
 	{method: http.MethodGet, path: "/v1/workspaces/:workspace/endpoints", action: access.Query, handler: (*routes).listEndpoints},
 	{method: http.MethodGet, path: "/v1/workspaces/:workspace/endpoints/:endpoint", action: access.Query, handler: (*routes).callEndpoint},
+	{method: http.MethodGet, path: "/v1/workspaces/:workspace/endpoints/:endpoint/description", action: access.Query, handler: (*routes).describeEndpoint},
 	{method: http.MethodPost, path: "/v1/workspaces/:workspace/endpoints/:endpoint", action: access.Query, handler: (*routes).callEndpoint},
 	{method: http.MethodPost, path: "/v1/workspaces/:workspace/query-bundles", action: access.Query, handler: (*routes).queryBundle},
 	{method: http.MethodPost, path: "/v1/workspaces/:workspace/refreshes", action: access.Refresh, handler: (*routes).requestRefresh},

@@ -7,7 +7,6 @@ import (
 	"io"
 	"mime"
 	"net/http"
-	"strconv"
 	"time"
 	"unicode/utf8"
 
@@ -99,28 +98,72 @@ func walkList(d *json.Decoder, what string, item func() error) error {
 	return err
 }
 
-// readParams reads an object of parameter values into texts. null is the same as no value.
-func readParams(d *json.Decoder) (map[string]string, error) {
-	params := map[string]string{}
-	err := walkObject(d, `"params"`, func(key string) error {
-		t, err := token(d)
-		if err != nil {
+// callKeys are the keys of an endpoint call.
+var callKeys = []string{"params", "order_by", "columns", "limit"}
+
+// readCall reads the value of one of the callKeys.
+func readCall(d *json.Decoder, key string, call *project.Call) (err error) {
+	switch key {
+	case "params":
+		call.Params = map[string]project.Given{}
+		return walkObject(d, `"params"`, func(name string) error {
+			given, ok, err := readGiven(d)
+			if ok {
+				call.Params[name] = given
+			}
 			return err
+		})
+	case "order_by":
+		call.OrderBy, _, err = readGiven(d)
+	case "columns":
+		call.Columns, _, err = readGiven(d)
+	case "limit":
+		call.Limit, _, err = readGiven(d)
+	}
+	return err
+}
+
+// readGiven reads a value or a list of values into texts. null is the same as no value; ok is then false. Whether the value is one that
+// its reader can use is judged with all the others of its call.
+func readGiven(d *json.Decoder) (given project.Given, ok bool, err error) {
+	var raw json.RawMessage
+	if err := d.Decode(&raw); err != nil {
+		return given, false, broken(d, err)
+	}
+	switch raw[0] {
+	case 'n':
+		return given, false, nil
+	case '[':
+		var items []json.RawMessage
+		if err := json.Unmarshal(raw, &items); err != nil {
+			return given, false, broken(d, err)
 		}
-		switch v := t.(type) {
-		case nil:
-		case string:
-			params[key] = v
-		case json.Number:
-			params[key] = v.String()
-		case bool:
-			params[key] = strconv.FormatBool(v)
-		default:
-			return badJSON("parameter %q must be a string, a number, true, false or null", key)
+		given.List = true
+		for _, x := range items {
+			given.Items = append(given.Items, item(x))
 		}
-		return nil
-	})
-	return params, err
+	default:
+		given.Items = []project.Item{item(raw)}
+	}
+	return given, true, nil
+}
+
+// item is the text of a JSON value that stands for one.
+func item(raw json.RawMessage) project.Item {
+	switch raw[0] {
+	case '"':
+		var s string
+		// The decoder has read the string before.
+		_ = json.Unmarshal(raw, &s)
+		return project.Item{Text: s}
+	case '{':
+		return project.Item{Instead: "an object"}
+	case '[':
+		return project.Item{Instead: "a list"}
+	case 'n':
+		return project.Item{Instead: "null"}
+	}
+	return project.Item{Text: string(raw)}
 }
 
 func readString(d *json.Decoder, what string) (string, error) {
@@ -148,13 +191,18 @@ func expect(d *json.Decoder, what string, open json.Delim, name string) error {
 
 func token(d *json.Decoder) (json.Token, error) {
 	t, err := d.Token()
+	if err != nil {
+		return nil, broken(d, err)
+	}
+	return t, nil
+}
+
+// broken is the refusal of text that the decoder cannot read.
+func broken(d *json.Decoder, err error) error {
 	if errors.Is(err, io.EOF) {
 		err = io.ErrUnexpectedEOF
 	}
-	if err != nil {
-		return nil, badJSON("byte %d: %s", d.InputOffset(), err)
-	}
-	return t, nil
+	return badJSON("byte %d: %s", d.InputOffset(), err)
 }
 
 func badJSON(format string, args ...any) *fail.Error {

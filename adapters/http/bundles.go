@@ -3,6 +3,7 @@ package http
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 
 	"github.com/labstack/echo/v4"
 
@@ -20,7 +21,7 @@ func (r *routes) queryBundle(c echo.Context) error {
 			return unknownKey("the body", key, "queries")
 		}
 		return walkList(d, `"queries"`, func() error {
-			call, err := readCall(d, fmt.Sprintf("query %d", len(calls)+1))
+			call, err := readQuery(d, fmt.Sprintf("query %d", len(calls)+1))
 			calls = append(calls, call)
 			return err
 		})
@@ -49,8 +50,8 @@ func (r *routes) queryBundle(c echo.Context) error {
 	return sendBundle(c, asked, calls)
 }
 
-// readCall reads one query of a bundle.
-func readCall(d *json.Decoder, what string) (app.Call, error) {
+// readQuery reads one query of a bundle.
+func readQuery(d *json.Decoder, what string) (app.Call, error) {
 	var call app.Call
 	err := walkObject(d, what, func(key string) (err error) {
 		switch key {
@@ -58,10 +59,11 @@ func readCall(d *json.Decoder, what string) (app.Call, error) {
 			call.Name, err = readString(d, what+`'s "name"`)
 		case "endpoint":
 			call.Endpoint, err = readString(d, what+`'s "endpoint"`)
-		case "params":
-			call.Params, err = readParams(d)
 		default:
-			err = unknownKey(what, key, "name", "endpoint", "params")
+			if !slices.Contains(callKeys, key) {
+				return unknownKey(what, key, append([]string{"name", "endpoint"}, callKeys...)...)
+			}
+			err = readCall(d, key, &call.Call)
 		}
 		return err
 	})

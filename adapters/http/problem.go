@@ -73,6 +73,16 @@ type problemDoc struct {
 	Fix       string       `json:"fix,omitempty"`
 	RequestID string       `json:"request_id"`
 	Problems  []mistakeDoc `json:"problems,omitempty"`
+	Errors    []errorDoc   `json:"errors,omitempty"`
+}
+
+// errorDoc is one thing wrong with a call. It has a pointer into the request's body or, for a GET, the name of a query parameter.
+type errorDoc struct {
+	Pointer   string `json:"pointer,omitempty"`
+	Parameter string `json:"parameter,omitempty"`
+	Detail    string `json:"detail"`
+	// Allowed says what would be accepted.
+	Allowed string `json:"allowed,omitempty"`
 }
 
 // mistakeDoc is one mistake in a project file or in a source's data.
@@ -130,6 +140,16 @@ func (r *routes) refuse(c echo.Context, err error, id string) {
 	if errors.As(err, &mistakes) {
 		for _, p := range mistakes {
 			doc.Problems = append(doc.Problems, mistakeDoc{p.At.File, p.At.Line, p.At.Column, p.Message, p.Fix, p.Line})
+		}
+	}
+	var wrong *project.CallError
+	if errors.As(err, &wrong) {
+		for _, p := range wrong.Problems {
+			e := errorDoc{Pointer: p.Pointer, Detail: p.Message, Allowed: p.Allowed}
+			if c.Request().Method != http.MethodPost {
+				e.Pointer, e.Parameter = "", p.Name
+			}
+			doc.Errors = append(doc.Errors, e)
 		}
 	}
 	if err := sendJSON(c, status, "application/problem+json", doc); err != nil {

@@ -85,6 +85,13 @@ func (w *world) bundle(model string) []byte {
 			"SELECT day, flights FROM daily WHERE carrier = $carrier ORDER BY day")},
 		{Path: "endpoints/all.sql", Content: []byte("/*---\n{\"limit\": 2, \"params\": {\"least\": {\"type\": \"integer\", \"required\": true}}}\n---*/\n" +
 			"SELECT day, carrier, flights FROM daily WHERE flights >= $least ORDER BY day, carrier")},
+		{Path: "endpoints/search.sql", Content: []byte("/*---\n{\"description\": \"Flights of some carriers\", \"limit\": 10," +
+			" \"params\": {\"carriers\": {\"type\": \"string\", \"list\": true, \"max_items\": 3, \"required\": true, \"pattern\": \"[A-Z]{2}\"}," +
+			" \"least\": {\"type\": \"integer\", \"default\": 0, \"min\": 0, \"description\": \"Fewest flights\"}}," +
+			" \"order_by\": {\"allow\": [\"day\", \"flights\"], \"default\": [\"-flights\"], \"ties\": [\"day\"]}," +
+			" \"columns\": {\"allow\": [\"carrier\", \"flights\"], \"descriptions\": {\"carrier\": \"IATA code\"}}," +
+			" \"examples\": [{\"name\": \"both\", \"description\": \"Both carriers\", \"params\": {\"carriers\": [\"UA\", \"AA\"]}, \"order_by\": [\"day\"], \"columns\": [\"carrier\"], \"limit\": 1}]}\n---*/\n" +
+			"SELECT day, carrier, flights FROM daily WHERE list_contains($carriers, carrier) AND flights >= $least")},
 	})
 	if err != nil {
 		w.t.Fatal(err)

@@ -99,7 +99,9 @@ func (Compiler) Compile(ctx context.Context, id project.Digest, p project.Projec
 			continue
 		}
 		problems = append(problems, q.unused(e.Params)...)
-		release.Endpoints = append(release.Endpoints, plan.Endpoint{Endpoint: e, Reads: []string{s.from.text}, Columns: q.columns})
+		columns, undescribed := e.Describe(q.columns)
+		problems = append(problems, undescribed...)
+		release.Endpoints = append(release.Endpoints, plan.Endpoint{Endpoint: e, Reads: []string{s.from.text}, Columns: columns})
 	}
 	if len(problems) > 0 {
 		return plan.Release{}, problems

@@ -27,15 +27,21 @@ type query struct {
 	// table is the physical table that the statement reads.
 	table string
 	bound *bound
+	shape serving.Shape
+	// columns are those of the answers.
+	columns []serving.Column
 }
 
 // Columns is ports.Query's.
-func (q *query) Columns() []serving.Column {
-	out := make([]serving.Column, len(q.bound.columns))
-	for i, c := range q.bound.columns {
-		out[i] = serving.Column{Name: c.Name, Type: string(c.Type)}
+func (q *query) Columns() []serving.Column { return q.columns }
+
+// Shaped is ports.Query's.
+func (q *query) Shaped(shape serving.Shape) (ports.Query, error) {
+	columns, err := shape.Of(q.bound.answers())
+	if err != nil {
+		return nil, err
 	}
-	return out
+	return &query{q.scope, q.table, q.bound, shape, columns}, nil
 }
 
 // Prepare is ports.Reader's.
@@ -71,7 +77,7 @@ func (s *Store) Prepare(ctx context.Context, scope serving.Scope, statement proj
 	if problems := b.unused(params); len(problems) > 0 {
 		return nil, problems
 	}
-	return &query{scope, name, b}, nil
+	return &query{scope: scope, table: name, bound: b, columns: b.answers()}, nil
 }
 
 // Open is ports.Reader's.
@@ -135,6 +141,7 @@ func (r *reading) answer(ctx context.Context, q ports.Query, args serving.Args, 
 	if err != nil {
 		return a, fail.New(fail.Invalid, "query_failed", "the query failed").Because(err)
 	}
+	rows = mine.bound.shaped(rows, mine.shape)
 	var out bytes.Buffer
 	out.WriteByte('[')
 	for _, row := range rows {

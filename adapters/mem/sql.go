@@ -18,7 +18,7 @@ import (
 //	SELECT item, … FROM relation [WHERE cond AND …] [GROUP BY column, …] [ORDER BY name [ASC|DESC], …]
 //
 //	item: * (alone) | column [AS name] | count(*) AS name | sum(column) AS name | min(column) AS name | max(column) AS name
-//	cond: column op value | column IS [NOT] NULL
+//	cond: column op value | column IS [NOT] NULL | list_contains($parameter, column)
 //	op: = <> < <= > >=          value: 'text', number, true, false, $parameter
 //
 // Names are spelled as they were declared, bare or in double quotes; keywords may have any case; a comment runs from -- to the
@@ -49,7 +49,10 @@ type item struct {
 	name   word
 }
 
-// condition compares a column with a value, or with NULL when op is IS or IS NOT.
+// contains is the condition that a list holds the column's value.
+const contains = "list_contains"
+
+// condition compares a column with a value, or with NULL when op is IS or IS NOT, or looks for it in the list that is the value.
 type condition struct {
 	column word
 	op     string
@@ -386,6 +389,19 @@ func (p *parser) condition() (condition, *refusal) {
 		return condition{}, bad
 	}
 	c := condition{column: w}
+	if strings.EqualFold(w.text, contains) && p.accept("(") {
+		c.op, c.value = contains, p.take()
+		if c.value.kind != paramToken {
+			return c, outside(c.value)
+		}
+		if bad := p.expect(","); bad != nil {
+			return c, bad
+		}
+		if c.column, bad = p.name(); bad != nil {
+			return c, bad
+		}
+		return c, p.expect(")")
+	}
 	if p.accept("is") {
 		c.op = "IS"
 		if p.accept("not") {
@@ -517,7 +533,7 @@ func bind(s statement, columns []project.Column, params []project.Param) (*bound
 		case c.op == "IS" || c.op == "IS NOT":
 		case c.value.kind == paramToken:
 			f.param = c.value.text
-			bad = bindParam(c.value, columns[i], params)
+			bad = bindParam(c.value, c.op, columns[i], params)
 		default:
 			f.value, bad = literal(c, columns[i])
 		}
@@ -537,7 +553,7 @@ func bind(s statement, columns []project.Column, params []project.Param) (*bound
 }
 
 // bindParam refuses a parameter that is not declared or does not compare with the column.
-func bindParam(t token, c project.Column, params []project.Param) *refusal {
+func bindParam(t token, op string, c project.Column, params []project.Param) *refusal {
 	i := slices.IndexFunc(params, func(p project.Param) bool { return p.Name == t.text })
 	if i < 0 {
 		known := make([]string, len(params))
@@ -562,7 +578,7 @@ func bindParam(t token, c project.Column, params []project.Param) *refusal {
 		ok = c.Type == "DATE"
 	case project.ParamTimestamp:
 	}
-	if !ok {
+	if !ok || params[i].List != (op == contains) {
 		return refuse(t.offset, "the in-memory store does not compare %s column %q with the %s parameter %s", c.Type, c.Name, params[i].Type, t)
 	}
 	return nil
@@ -630,8 +646,45 @@ func (b *bound) run(rows [][]value, args serving.Args) ([][]value, error) {
 			out = append(out, o)
 		}
 	}
-	slices.SortStableFunc(out, func(x, y []value) int {
-		for _, k := range b.order {
+	sortRows(out, b.order)
+	return out, nil
+}
+
+// answers are the columns of the statement's answers.
+func (b *bound) answers() []serving.Column {
+	out := make([]serving.Column, len(b.columns))
+	for i, c := range b.columns {
+		out[i] = serving.Column{Name: c.Name, Type: string(c.Type)}
+	}
+	return out
+}
+
+// shaped gives the statement's rows in a shape that was checked.
+func (b *bound) shaped(rows [][]value, shape serving.Shape) [][]value {
+	column := func(name string) int {
+		return slices.IndexFunc(b.columns, func(c project.Column) bool { return c.Name == name })
+	}
+	var keys []sortKey
+	for _, o := range shape.Order {
+		keys = append(keys, sortKey{column(o.Column), o.Descending})
+	}
+	sortRows(rows, keys)
+	if len(shape.Columns) == 0 {
+		return rows
+	}
+	picked := make([][]value, len(rows))
+	for i, row := range rows {
+		for _, name := range shape.Columns {
+			picked[i] = append(picked[i], row[column(name)])
+		}
+	}
+	return picked
+}
+
+// sortRows sorts rows by the keys; NULL is last in both directions.
+func sortRows(rows [][]value, keys []sortKey) {
+	slices.SortStableFunc(rows, func(x, y []value) int {
+		for _, k := range keys {
 			a, c := x[k.output], y[k.output]
 			switch {
 			case a == nil && c == nil:
@@ -650,38 +703,41 @@ func (b *bound) run(rows [][]value, args serving.Args) ([][]value, error) {
 		}
 		return 0
 	})
-	return out, nil
 }
 
 func (b *bound) filter(rows [][]value, args serving.Args) ([][]value, error) {
 	if len(b.filters) == 0 {
 		return rows, nil
 	}
-	against := make([]value, len(b.filters))
+	// A condition holds when it does for any of these.
+	against := make([][]value, len(b.filters))
 	for i, f := range b.filters {
-		against[i] = f.value
-		if f.param == "" {
-			continue
-		}
 		arg := args[f.param]
-		if arg.Null {
+		if f.param == "" || arg.Null {
+			against[i] = []value{f.value}
 			continue
 		}
 		kind := f.kind
 		if isInteger(kind) {
 			kind = "BIGINT"
 		}
-		v, err := parseValue(arg.Text, kind)
-		if err != nil {
-			return nil, fmt.Errorf("parameter $%s: %w", f.param, err)
+		texts := arg.Items
+		if f.op != contains {
+			texts = []string{arg.Text}
 		}
-		against[i] = v
+		for _, text := range texts {
+			v, err := parseValue(text, kind)
+			if err != nil {
+				return nil, fmt.Errorf("parameter $%s: %w", f.param, err)
+			}
+			against[i] = append(against[i], v)
+		}
 	}
 	var kept [][]value
 	for _, row := range rows {
 		ok := true
 		for i, f := range b.filters {
-			ok = ok && holds(row[f.source], f.op, against[i])
+			ok = ok && slices.ContainsFunc(against[i], func(v value) bool { return holds(row[f.source], f.op, v) })
 		}
 		if ok {
 			kept = append(kept, row)
@@ -703,7 +759,7 @@ func holds(a value, op string, b value) bool {
 	}
 	d := compare(a, b)
 	switch op {
-	case "=":
+	case "=", contains:
 		return d == 0
 	case "<>":
 		return d != 0

@@ -47,7 +47,7 @@ func TestDecodeReadsEverything(t *testing.T) {
 					{Kind: RowCount, Severity: SeverityError, At: Position{"models/m.sql", 5, 57}, Min: text[int64](1), Max: text[int64](9)}}},
 		},
 		Endpoints: []Endpoint{{Name: "e", At: Position{File: "endpoints/e.sql"}, Limit: 7, Statement: Statement{"SELECT $day", Position{"endpoints/e.sql", 4, 7}},
-			Params: []Param{{Name: "day", At: Position{"endpoints/e.sql", 2, 25}, Type: ParamDate, Default: text("2013-01-02"), Min: text("2013-01-01")},
+			Params: []Param{{Name: "day", At: Position{"endpoints/e.sql", 2, 25}, Type: ParamDate, Default: &Value{Text: "2013-01-02"}, Min: text("2013-01-01")},
 				{Name: "o", At: Position{"endpoints/e.sql", 3, 2}, Type: ParamString, Required: true, Enum: []string{"EWR", "JFK"}},
 				{Name: "d", At: Position{"endpoints/e.sql", 3, 69}, Type: ParamDecimal, Max: text("1.5")}}}},
 	}

@@ -68,7 +68,7 @@ func (d *decoder) testCase(t Test, n Node) (Test, bool) {
 	before := len(d.problems)
 	keys := []string{"name", "given", "expect"}
 	if t.Endpoint != "" {
-		keys = append(keys, "params", "ordered")
+		keys = append(keys, "params", orderByKey, columnsKey, limitKey, "ordered")
 	}
 	m := d.mapping(n, "a case", keys)
 	if v, ok := m.required("name"); ok {
@@ -78,8 +78,9 @@ func (d *decoder) testCase(t Test, n Node) (Test, bool) {
 		}
 	}
 	if v, ok := m.get("params"); ok {
-		t.Params = d.testParams(v)
+		t.Call.Params = d.testParams(v)
 	}
+	d.callShape(m, &t.Call)
 	if v, ok := m.get("ordered"); ok {
 		if v.Kind != BooleanNode {
 			d.report(v.At, "ordered must be true or false, and is "+v.Kind.String(), "")
@@ -104,23 +105,36 @@ func (d *decoder) testCase(t Test, n Node) (Test, bool) {
 	return t, m.ok && len(d.problems) == before
 }
 
-func (d *decoder) testParams(v Node) map[string]string {
+// testParams decodes values whose parameters are not known yet.
+func (d *decoder) testParams(v Node) map[string]Given {
 	if v.Kind != MappingNode {
 		d.report(v.At, "params must be a mapping of names to values, and is "+v.Kind.String(), "")
 		return nil
 	}
-	params := map[string]string{}
+	params := map[string]Given{}
 	for _, e := range v.Entries {
 		name, ok := d.scalarText(e.Key, "a parameter's name")
 		switch {
 		case !ok:
-		case e.Value.Kind == ListNode, e.Value.Kind == MappingNode:
-			d.report(e.Value.At, fmt.Sprintf("parameter %s must be a single value, and is %s", show(name), e.Value.Kind), "")
+		case e.Value.Kind == ListNode:
+			g := Given{List: true}
+			for _, item := range e.Value.Items {
+				g.Items = append(g.Items, d.testItem(item, name))
+			}
+			params[name] = g
 		case e.Value.Kind != NullNode:
-			params[name] = e.Value.Text
+			params[name] = Given{Items: []Item{d.testItem(e.Value, name)}}
 		}
 	}
 	return params
+}
+
+// testItem is the text of a single value.
+func (d *decoder) testItem(v Node, name string) Item {
+	if v.Kind == ListNode || v.Kind == MappingNode || v.Kind == NullNode {
+		d.report(v.At, fmt.Sprintf("a value of parameter %s must be a single one, and is %s", show(name), v.Kind), "")
+	}
+	return Item{Text: v.Text}
 }
 
 // fixtureRows decodes a list of mappings of columns to values. A column that a row leaves out is NULL there.

@@ -2,7 +2,6 @@ package project
 
 import (
 	"fmt"
-	"maps"
 	"math/big"
 	"regexp"
 	"slices"
@@ -14,17 +13,24 @@ import (
 	"leapview/domain/fail"
 )
 
-// MaxParamBytes bounds the text of one parameter value.
-const MaxParamBytes = 4096
+// The bounds of parameters and their values.
+const (
+	// MaxParamBytes bounds the text of one value, or of one item of a list.
+	MaxParamBytes = 4096
+	// MaxListItems bounds the items that a list may be declared to hold, and defaultListItems those of a list that declares no bound.
+	MaxListItems     = 1000
+	defaultListItems = 100
+	// MaxListBytes bounds all items of one list together.
+	MaxListBytes = 64 << 10
+	// MaxPatternBytes bounds the text of a pattern.
+	MaxPatternBytes = 500
+)
 
 // Decimal parameters are exact: they have the digits of DECIMAL(38,9), and more of them are refused rather than rounded.
 const (
 	decimalDigits   = 38
 	decimalFraction = 9
 )
-
-// maxComplaints bounds how many wrong parameters one error names.
-const maxComplaints = 10
 
 // paramTypes lists every parameter type, as their authors write them.
 var paramTypes = []string{string(ParamString), string(ParamInteger), string(ParamDecimal), string(ParamBoolean), string(ParamDate), string(ParamTimestamp)}
@@ -36,8 +42,8 @@ var (
 	timestampForm = regexp.MustCompile(`^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}(\.[0-9]{1,6})?$`)
 )
 
-// Parse gives the canonical text of a value: equal values have equal texts. It refuses what is not of the parameter's type, not
-// in its enum, or out of its bounds.
+// Parse gives the canonical text of a value, or of one item of a list: equal values have equal texts. It refuses what is not of the
+// parameter's type, not in its enum, out of its bounds, or does not match its pattern.
 func (p Param) Parse(text string) (canonical string, err error) {
 	canonical, err = p.Type.canonical(text)
 	if err != nil {
@@ -51,6 +57,14 @@ func (p Param) Parse(text string) (canonical string, err error) {
 	}
 	if p.Max != nil && p.Type.compare(canonical, *p.Max) > 0 {
 		return "", wrongValue("%s is more than the greatest value, %s", show(text), *p.Max)
+	}
+	if n := utf8.RuneCountInString(canonical); p.MinLength != nil && n < *p.MinLength {
+		return "", wrongValue("%s has a length of %d, less than %d (min_length)", show(text), n, *p.MinLength)
+	} else if p.MaxLength != nil && n > *p.MaxLength {
+		return "", wrongValue("%s has a length of %d, more than %d (max_length)", show(text), n, *p.MaxLength)
+	}
+	if p.Pattern != nil && !p.Pattern.whole.MatchString(canonical) {
+		return "", wrongValue("%s does not match the pattern %s", show(text), p.Pattern)
 	}
 	return canonical, nil
 }
@@ -155,55 +169,12 @@ func (t ParamType) compare(a, b string) int {
 	return strings.Compare(a, b)
 }
 
-// Bind checks a call's parameters and completes them: the canonical text of every declared parameter by name, nil for NULL.
-// Everything wrong with the call is reported at once.
-func (e Endpoint) Bind(given map[string]string) (map[string]*string, error) {
-	bound := make(map[string]*string, len(e.Params))
-	names := make([]string, 0, len(e.Params))
-	var wrong []string
-	for _, p := range e.Params {
-		names = append(names, p.Name)
-		text, ok := given[p.Name]
-		switch {
-		case ok:
-			canonical, err := p.Parse(text)
-			if err != nil {
-				wrong = append(wrong, fmt.Sprintf("%s: %s", p.Name, err))
-				continue
-			}
-			bound[p.Name] = &canonical
-		case p.Required:
-			wrong = append(wrong, fmt.Sprintf("%s: it is required (%s)", p.Name, p.allowed()))
-		default:
-			bound[p.Name] = p.Default
-		}
-	}
-	for _, name := range slices.Sorted(maps.Keys(given)) {
-		if slices.Contains(names, name) {
-			continue
-		}
-		hint := Suggest(name, names)
-		switch {
-		case len(names) == 0:
-			hint = "the endpoint has none"
-		case hint == "":
-			hint = "known are " + list(names)
-		}
-		wrong = append(wrong, fmt.Sprintf("%s: there is no such parameter; %s", show(name), hint))
-	}
-	if len(wrong) == 0 {
-		return bound, nil
-	}
-	if len(wrong) > maxComplaints {
-		wrong = append(wrong[:maxComplaints], fmt.Sprintf("and %d more", len(wrong)-maxComplaints))
-	}
-	return nil, fail.New(fail.Invalid, "bad_parameters", "endpoint %q cannot be asked with these parameters: %s", e.Name, strings.Join(wrong, "; ")).
-		WithFix("correct them and ask again")
-}
-
 // allowed describes the values that the parameter accepts.
 func (p Param) allowed() string {
 	s := string(p.Type)
+	if p.List {
+		s = fmt.Sprintf("a list of at most %d items, each of type %s", p.MaxItems, p.Type)
+	}
 	if len(p.Enum) > 0 {
 		s += ", one of " + list(p.Enum)
 	}
@@ -213,5 +184,41 @@ func (p Param) allowed() string {
 	if p.Max != nil {
 		s += ", at most " + *p.Max
 	}
+	if p.MinLength != nil {
+		s += fmt.Sprintf(", at least %d characters", *p.MinLength)
+	}
+	if p.MaxLength != nil {
+		s += fmt.Sprintf(", at most %d characters", *p.MaxLength)
+	}
+	if p.Pattern != nil {
+		s += ", matching " + p.Pattern.String()
+	}
 	return s
 }
+
+// Pattern is a regular expression in RE2's syntax that a whole text has to match.
+type Pattern struct {
+	text  string
+	whole *regexp.Regexp
+}
+
+// ParsePattern refuses what is no pattern, and one that is too large to be matched quickly.
+func ParsePattern(text string) (*Pattern, error) {
+	if len(text) > MaxPatternBytes {
+		return nil, fail.New(fail.Invalid, "bad_pattern", "the pattern has %d bytes (limit pattern_bytes = %d)", len(text), MaxPatternBytes).
+			WithFix("write a shorter one")
+	}
+	// The text is parsed alone first: within the brackets below, one that is unbalanced could mean something else.
+	if _, err := regexp.Compile(text); err != nil {
+		return nil, fail.New(fail.Invalid, "bad_pattern", "the pattern %s is refused: %s", show(text), strings.TrimPrefix(err.Error(), "error parsing regexp: ")).
+			WithFix("write a regular expression in the syntax of RE2")
+	}
+	whole, err := regexp.Compile(`\A(?:` + text + `)\z`)
+	if err != nil {
+		return nil, fail.New(fail.Invalid, "bad_pattern", "the pattern %s is too large", show(text)).Because(err).WithFix("write a simpler one")
+	}
+	return &Pattern{text, whole}, nil
+}
+
+// String is the pattern as its author wrote it.
+func (p *Pattern) String() string { return p.text }

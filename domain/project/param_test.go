@@ -1,11 +1,8 @@
 package project
 
 import (
-	"fmt"
 	"strings"
 	"testing"
-
-	"leapview/domain/fail"
 )
 
 // Proves the canonical text of each type's values, that equal values have one text, and that nothing is rounded or guessed.
@@ -72,41 +69,42 @@ func TestParamBounds(t *testing.T) {
 	}
 }
 
-// Proves that a call is completed with defaults and NULLs in canonical text.
-func TestBindCompletes(t *testing.T) {
-	e := Endpoint{Name: "e", Params: []Param{
-		{Name: "day", Type: ParamDate, Default: text("2013-01-01")}, {Name: "n", Type: ParamInteger, Required: true}, {Name: "o", Type: ParamString, Enum: []string{"EWR"}}}}
-	got, err := e.Bind(map[string]string{"n": "007"})
-	if err != nil || len(got) != 3 || *got["day"] != "2013-01-01" || *got["n"] != "7" || got["o"] != nil {
-		t.Errorf("got %v, %v", got, err)
+// Proves that lengths count characters, that a pattern has to match the whole text, and that both hold beside each other.
+func TestParamTexts(t *testing.T) {
+	pattern := func(s string) *Pattern {
+		p, err := ParsePattern(s)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return p
 	}
-	got, err = e.Bind(map[string]string{"n": "1", "o": "EWR", "day": "2013-02-01"})
-	if err != nil || *got["day"] != "2013-02-01" || *got["o"] != "EWR" {
-		t.Errorf("got %v, %v", got, err)
-	}
-	if got, err := (Endpoint{}).Bind(nil); err != nil || len(got) != 0 {
-		t.Errorf("no parameters: got %v, %v", got, err)
-	}
-}
-
-// Proves that one error names everything wrong with a call and what would be right, and stays short however wrong the call is.
-func TestBindReportsEverything(t *testing.T) {
-	e := Endpoint{Name: "e", Params: []Param{
-		{Name: "carrier", Type: ParamString, Enum: []string{"AA", "UA"}}, {Name: "day", Type: ParamDate, Required: true, Min: text("2013-01-01")}, {Name: "n", Type: ParamInteger, Max: text("9")}}}
-	_, err := e.Bind(map[string]string{"carrier": "ZZ", "n": "10", "carier": "AA"})
-	if fail.KindOf(err) != fail.Invalid || fail.CodeOf(err) != "bad_parameters" {
-		t.Fatalf("got %v", err)
-	}
-	for _, says := range []string{`carrier: "ZZ" is not one of AA, UA`, "day: it is required (date, at least 2013-01-01)", `n: "10" is more than the greatest value, 9`, `"carier": there is no such parameter; did you mean "carrier"?`} {
-		if !strings.Contains(err.Error(), says) {
-			t.Errorf("the error does not say %q: %v", says, err)
+	for _, c := range []struct {
+		p             Param
+		right, refuse []string
+	}{
+		{Param{MinLength: text(2), MaxLength: text(3)}, []string{"ab", "éüß"}, []string{"", "a", "abcd"}},
+		{Param{MaxLength: text(0)}, []string{""}, []string{"a"}},
+		{Param{Pattern: pattern("[A-Z]{2}")}, []string{"UA"}, []string{"", "U", "UAX", "xUA", "UA\n", "ua"}},
+		{Param{Pattern: pattern("a|b")}, []string{"a", "b"}, []string{"ab", "xb", "ax"}},
+		{Param{Pattern: pattern("(?m)^a$")}, []string{"a"}, []string{"a\nb", "b\na"}},
+		{Param{Pattern: pattern(""), MaxLength: text(5)}, []string{""}, []string{"a"}},
+		{Param{Pattern: pattern("(?i)ua.*"), MaxLength: text(3)}, []string{"UA", "uax"}, []string{"uaxx", "UA\n"}},
+	} {
+		c.p.Type = ParamString
+		for _, s := range c.right {
+			if got, err := c.p.Parse(s); got != s || err != nil {
+				t.Errorf("%s: %q became %q, %v", c.p.allowed(), s, got, err)
+			}
+		}
+		for _, s := range c.refuse {
+			if _, err := c.p.Parse(s); err == nil {
+				t.Errorf("%s: %q is accepted", c.p.allowed(), s)
+			}
 		}
 	}
-	many := map[string]string{"day": "2013-01-01"}
-	for i := range 500 {
-		many[fmt.Sprintf("%s%d", strings.Repeat("x", 500), i)] = "1"
-	}
-	if _, err := e.Bind(many); err == nil || len(err.Error()) > 3000 || !strings.Contains(err.Error(), "and 490 more") {
-		t.Errorf("a very wrong call gives an error of %d bytes", len(err.Error()))
+	for _, bad := range []string{"[a", "a)|(b", "(?=a)", "\\1", strings.Repeat("a", MaxPatternBytes+1), "(a{1000}){1000}", "((a{100}){100}){100}"} {
+		if _, err := ParsePattern(bad); err == nil || len(err.Error()) > 300 {
+			t.Errorf("pattern %.40q: %v", bad, err)
+		}
 	}
 }

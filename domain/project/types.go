@@ -158,45 +158,6 @@ type Model struct {
 	Checks []Check
 }
 
-// Endpoint is a named, parameterised question over the models.
-type Endpoint struct {
-	Name        string
-	Description string
-	At          Position
-	Statement   Statement
-	Params      []Param
-	// Limit is the most rows an answer may hold; always at least 1.
-	Limit int
-}
-
-// ParamType is the type of an endpoint's parameter.
-type ParamType string
-
-// The parameter types of this version.
-const (
-	ParamString    ParamType = "string"
-	ParamInteger   ParamType = "integer"
-	ParamDecimal   ParamType = "decimal"
-	ParamBoolean   ParamType = "boolean"
-	ParamDate      ParamType = "date"
-	ParamTimestamp ParamType = "timestamp"
-)
-
-// Param declares one parameter.
-type Param struct {
-	Name        string
-	Description string
-	At          Position
-	Type        ParamType
-	// Required parameters have no default. An optional parameter without one is NULL when it is not given.
-	Required bool
-	Default  *string
-	// Enum lists the only texts accepted; empty accepts any.
-	Enum []string
-	// Min and Max bound integers, decimals, dates and timestamps, inclusive, in the parameter's own canonical text.
-	Min, Max *string
-}
-
 // Test is one case of a test file: when its relations hold the given rows, the expected ones come out.
 type Test struct {
 	// File is the test file's name without folder and ending, and Name is the case's within it.
@@ -205,8 +166,8 @@ type Test struct {
 	// Model or Endpoint is what is tested; SubjectAt is where it is named.
 	Model, Endpoint string
 	SubjectAt       Position
-	// Params are an endpoint's, as a call gives them.
-	Params map[string]string
+	// Call is what an endpoint is asked.
+	Call   Call
 	Given  []Fixture
 	Expect Fixture
 	// Ordered tells that the rows' order counts.

@@ -6,6 +6,7 @@
 package serving
 
 import (
+	"slices"
 	"time"
 
 	"leapview/domain/fail"
@@ -93,11 +94,52 @@ type Answer struct {
 	Warnings         []string
 }
 
-// Value is a bound parameter: canonical text, or NULL.
-type Value struct {
-	Text string
-	Null bool
-}
+// Value is a bound parameter: canonical text, a list of canonical texts, or NULL.
+type Value = project.Value
 
 // Args are a call's parameter values by name, complete and already validated.
 type Args map[string]Value
+
+// Shape is which of a query's columns an answer has, and how its rows are sorted. The zero value is all of them in the statement's
+// own order.
+type Shape struct {
+	// Columns are names of the query's columns, each at most once; empty means all.
+	Columns []string
+	// Order sorts by columns of the query, whether they are part of the answer or not. NULL sorts last.
+	Order []project.Order
+}
+
+// Whole tells that the shape changes nothing.
+func (s Shape) Whole() bool { return len(s.Columns) == 0 && len(s.Order) == 0 }
+
+// Of gives the columns of answers in this shape, of a query that has these columns. Whoever made the shape has checked it: what
+// does not fit is a defect.
+func (s Shape) Of(columns []Column) ([]Column, error) {
+	find := func(name string) (Column, error) {
+		for _, c := range columns {
+			if c.Name == name {
+				return c, nil
+			}
+		}
+		return Column{}, fail.New(fail.Internal, "foreign_column", "the query has no column %q", name)
+	}
+	for _, o := range s.Order {
+		if _, err := find(o.Column); err != nil {
+			return nil, err
+		}
+	}
+	if len(s.Columns) == 0 {
+		return columns, nil
+	}
+	picked := make([]Column, len(s.Columns))
+	for i, name := range s.Columns {
+		var err error
+		if picked[i], err = find(name); err != nil {
+			return nil, err
+		}
+		if slices.Contains(s.Columns[:i], name) {
+			return nil, fail.New(fail.Internal, "repeated_column", "the column %q was picked twice", name)
+		}
+	}
+	return picked, nil
+}

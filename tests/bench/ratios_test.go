@@ -205,7 +205,9 @@ func endpoints(t *testing.T, dir string) {
 		}
 	}
 	id := func(i int) string { return fmt.Sprint((i * 7919 * 631) % rows) }
-	compare(t, "endpoint, point, cold", "3.5", 61, func(i int) { ask(app.Call{Endpoint: "point", Params: map[string]string{"id": id(i)}}) },
+	compare(t, "endpoint, point, cold", "3.5", 61, func(i int) {
+		ask(app.Call{Endpoint: "point", Call: project.Call{Params: map[string]project.Given{"id": project.Texts(id(i))}}})
+	},
 		func(i int) { drain(t, bare, fmt.Sprintf(pointSQL, id(i))) })
 	compare(t, "endpoint, scan, cold", "1.35", 21, func(int) { ask(app.Call{Endpoint: "scan"}) }, func(int) { drain(t, bare, scanSQL) })
 	compare(t, "query bundle of 8, 6 M rows", "1.35", 15, func(int) { ask(calls...) }, func(int) {

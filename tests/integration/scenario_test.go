@@ -17,6 +17,7 @@ import (
 	"leapview/domain/access"
 	"leapview/domain/fail"
 	"leapview/domain/plan"
+	"leapview/domain/project"
 	"leapview/domain/refresh"
 	"leapview/domain/serving"
 	"leapview/ports"
@@ -189,7 +190,7 @@ func scenario(t *testing.T, w *world, parts bootstrap.Parts) {
 	rows("orders", `[[2,"south",20]]`, "at_least", "15")
 	_, err = n.Asker.Ask(ctx, nodetest.Workspace, []app.Call{{Endpoint: "regoin"}})
 	kind("unknown endpoint", err, fail.Missing)
-	_, err = n.Asker.Ask(ctx, nodetest.Workspace, []app.Call{{Endpoint: "orders", Params: map[string]string{"at_least": "many"}}})
+	_, err = n.Asker.Ask(ctx, nodetest.Workspace, []app.Call{{Endpoint: "orders", Call: project.Call{Params: map[string]project.Given{"at_least": project.Texts("many")}}}})
 	kind("bad parameter", err, fail.Invalid)
 
 	lease, err := n.Generation.Acquire(nodetest.Workspace)

@@ -204,7 +204,11 @@ func (n *Node) Refresh(t testing.TB) serving.Pointer {
 // Ask calls one endpoint and gives its rows as JSON text.
 func (n *Node) Ask(t testing.TB, endpoint string, params map[string]string) string {
 	t.Helper()
-	a, err := n.Asker.Ask(context.Background(), Workspace, []app.Call{{Endpoint: endpoint, Params: params}})
+	call := project.Call{Params: map[string]project.Given{}}
+	for name, text := range params {
+		call.Params[name] = project.Texts(text)
+	}
+	a, err := n.Asker.Ask(context.Background(), Workspace, []app.Call{{Endpoint: endpoint, Call: call}})
 	if err != nil {
 		t.Fatal(err)
 	}

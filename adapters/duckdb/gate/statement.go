@@ -192,7 +192,7 @@ func (t Text) Origin(offset int) int {
 }
 
 // Rewrite puts each relation's target in the place of its name, which stays as its alias, and casts each parameter to its engine
-// type. to and types have to hold all that the statement reads and uses. Every target is read through a subquery of all columns, so
+// type, which ends in [] for a list. to and types have to hold all that the statement reads and uses. Every target is read through a subquery of all columns, so
 // that the table's hidden ones, which name its files, stay out of reach.
 func (s *Statement) Rewrite(ctx context.Context, c Querier, to map[string]Target, types map[string]string) (Text, error) {
 	t := Text{original: s}
@@ -220,13 +220,11 @@ func (s *Statement) Rewrite(ctx context.Context, c Querier, to map[string]Target
 		case !ok:
 			return Text{}, Undeclared(token.start, name, slices.Sorted(maps.Keys(types)))
 		}
-		t.edits = append(t.edits, edit{token.start, token.end, "CAST($" + name + " AS " + engineType + ")"})
+		t.edits = append(t.edits, edit{token.start, token.end, castSQL("$"+name, engineType)})
 	}
 	for _, p := range s.parameters {
 		name, _ := p["identifier"].(string)
-		if err := cast(p, types[name]); err != nil {
-			return Text{}, err
-		}
+		cast(p, types[name])
 	}
 	slices.SortFunc(t.edits, func(a, b edit) int { return a.start - b.start })
 	var b strings.Builder
@@ -326,23 +324,43 @@ func (t Target) replace(o tree) {
 	o["column_name_alias"] = columns
 }
 
-// cast turns the node of a parameter into that of its cast.
-func cast(o tree, engineType string) error {
-	var info any
-	id := engineType
-	if head, args, ok := strings.Cut(strings.TrimSuffix(engineType, ")"), "("); ok {
-		width, scale, _ := strings.Cut(args, ",")
-		id = head
-		info = tree{"type": "DECIMAL_TYPE_INFO", "alias": "", "extension_info": nil, "width": json.Number(width), "scale": json.Number(scale)}
+// texts is what a list is bound as, whatever its items are: the driver gives an engine's list of texts, and the engine casts each one.
+const texts = "VARCHAR[]"
+
+// castSQL is the expression cast to the engine type.
+func castSQL(expression, engineType string) string {
+	if strings.HasSuffix(engineType, "[]") {
+		expression = "CAST(" + expression + " AS " + texts + ")"
 	}
-	child := tree{}
-	for key, v := range o {
-		child[key] = v
-	}
+	return "CAST(" + expression + " AS " + engineType + ")"
+}
+
+// cast turns the node of a parameter into that of castSQL.
+func cast(o tree, engineType string) {
+	child := maps.Clone(o)
 	alias := o["alias"]
 	child["alias"] = ""
+	if strings.HasSuffix(engineType, "[]") {
+		child = castNode(child, texts, "")
+	}
 	clear(o)
-	o["class"], o["type"], o["alias"], o["query_location"] = "CAST", "OPERATOR_CAST", alias, nowhere
-	o["child"], o["cast_type"], o["try_cast"] = child, tree{"id": id, "type_info": info}, false
-	return nil
+	maps.Copy(o, castNode(child, engineType, alias))
+}
+
+func castNode(child tree, engineType string, alias any) tree {
+	return tree{"class": "CAST", "type": "OPERATOR_CAST", "alias": alias, "query_location": nowhere, "child": child,
+		"cast_type": typeNode(engineType), "try_cast": false}
+}
+
+// typeNode is the node of a type's name.
+func typeNode(engineType string) tree {
+	if item, ok := strings.CutSuffix(engineType, "[]"); ok {
+		return tree{"id": "LIST", "type_info": tree{"type": "LIST_TYPE_INFO", "alias": "", "extension_info": nil, "child_type": typeNode(item)}}
+	}
+	head, args, ok := strings.Cut(strings.TrimSuffix(engineType, ")"), "(")
+	if !ok {
+		return tree{"id": engineType, "type_info": nil}
+	}
+	width, scale, _ := strings.Cut(args, ",")
+	return tree{"id": head, "type_info": tree{"type": "DECIMAL_TYPE_INFO", "alias": "", "extension_info": nil, "width": json.Number(width), "scale": json.Number(scale)}}
 }

@@ -112,7 +112,7 @@ func (k *Checker) count(ctx context.Context, c *engine.Conn, scope serving.Scope
 	if err != nil {
 		return err
 	}
-	return unreadable(c.Scan(ctx, limited(q.sql, 1), nil, into...))
+	return unreadable(c.Scan(ctx, limited(q.sql, serving.Shape{}, 1), nil, into...))
 }
 
 // sample gives a few rows of the statement as a JSON object. Rows that do not fit within the bound are left out, or all of them.

@@ -213,7 +213,7 @@ func (w *compilation) model(ctx context.Context, m project.Model, s *gate.Statem
 	if len(w.problems) > before {
 		return nil
 	}
-	if err := presentable(ctx, w.conn, "SELECT "+strings.Join(selected, ", ")+" FROM ("+text.SQL+")", nil); err != nil {
+	if err := presentable(ctx, w.conn, "SELECT "+strings.Join(selected, ", ")+" FROM ("+text.SQL+")", serving.Shape{}, nil); err != nil {
 		return w.refused(err, m.Statement, s)
 	}
 	if err := w.table(ctx, m.Name, out); err != nil {
@@ -280,10 +280,16 @@ func (w *compilation) endpoint(ctx context.Context, e project.Endpoint) error {
 			w.report(out[i].At, "name it: … AS name", "endpoint %q: %s", e.Name, why)
 		}
 	}
+	out, undescribed := e.Describe(out)
+	w.problems = append(w.problems, undescribed...)
 	if len(w.problems) > before {
 		return nil
 	}
-	if err := presentable(ctx, w.conn, text.SQL, s.Params()); err != nil {
+	shape := serving.Shape{Order: slices.Clone(e.OrderBy.Ties)}
+	for _, c := range e.OrderBy.Allow {
+		shape.Order = append(shape.Order, project.Order{Column: c.Name})
+	}
+	if err := presentable(ctx, w.conn, text.SQL, shape, s.Params()); err != nil {
 		return w.refused(err, e.Statement, s)
 	}
 	w.release.Endpoints = append(w.release.Endpoints, plan.Endpoint{Endpoint: e, Reads: reads, Columns: out})

@@ -41,6 +41,9 @@ func paramTypes(params []project.Param) map[string]string {
 	types := make(map[string]string, len(params))
 	for _, p := range params {
 		types[p.Name] = engineTypes[p.Type]
+		if p.List {
+			types[p.Name] += "[]"
+		}
 	}
 	return types
 }
@@ -64,9 +67,39 @@ func mismatched(s *gate.Statement, statement project.Statement, params []project
 	return problems
 }
 
-// limited is the statement with a bound on its rows. The engine keeps the order of a subquery below a LIMIT.
-func limited(statement string, rows int) string {
-	return "SELECT * FROM (" + statement + ") LIMIT " + strconv.Itoa(rows)
+// limited is the shaped statement with a bound on its rows. The engine keeps the order of a subquery below a LIMIT.
+func limited(statement string, shape serving.Shape, rows int) string {
+	return shaped(statement, shape) + " LIMIT " + strconv.Itoa(rows)
+}
+
+// shaped is the statement with its columns picked and its rows sorted. The names in the shape have to be columns of the statement:
+// quoted, each can only mean that column.
+func shaped(statement string, shape serving.Shape) string {
+	var b strings.Builder
+	b.WriteString("SELECT ")
+	for i, name := range shape.Columns {
+		if i > 0 {
+			b.WriteString(", ")
+		}
+		b.WriteString(engine.Identifier(name))
+	}
+	if len(shape.Columns) == 0 {
+		b.WriteByte('*')
+	}
+	b.WriteString(" FROM (" + statement + ")")
+	for i, o := range shape.Order {
+		if i == 0 {
+			b.WriteString(" ORDER BY ")
+		} else {
+			b.WriteString(", ")
+		}
+		b.WriteString(engine.Identifier(o.Column))
+		if o.Descending {
+			b.WriteString(" DESC")
+		}
+		b.WriteString(" NULLS LAST")
+	}
+	return b.String()
 }
 
 // bind gives the parameters their values, NULL for those that values does not have.
@@ -74,7 +107,9 @@ func bind(params []string, values serving.Args) []any {
 	args := make([]any, len(params))
 	for i, name := range params {
 		var value any
-		if v, ok := values[name]; ok && !v.Null {
+		if v, ok := values[name]; ok && v.Items != nil {
+			value = v.Items
+		} else if ok && !v.Null {
 			value = v.Text
 		}
 		args[i] = sql.Named(name, value)
@@ -100,9 +135,9 @@ func describe(ctx context.Context, c *engine.Conn, statement string, params []st
 	return columns, rows.Err()
 }
 
-// presentable refuses a statement with a column whose values have no form in an answer.
-func presentable(ctx context.Context, c *engine.Conn, statement string, params []string) error {
-	reader, err := c.Arrow(ctx, limited(statement, 0), bind(params, nil)...)
+// presentable refuses a statement with a column whose values have no form in an answer, and one that cannot be shaped.
+func presentable(ctx context.Context, c *engine.Conn, statement string, shape serving.Shape, params []string) error {
+	reader, err := c.Arrow(ctx, limited(statement, shape, 0), bind(params, nil)...)
 	if err != nil {
 		return err
 	}

@@ -2,8 +2,10 @@ package query
 
 import (
 	"context"
+	"crypto/sha256"
 	"errors"
 	"strings"
+	"sync"
 
 	"leapview/adapters/duckdb/engine"
 	"leapview/adapters/duckdb/gate"
@@ -24,21 +26,30 @@ func NewReader(e *engine.Engine) *Reader { return &Reader{e} }
 
 // prepared is the reader's ports.Query.
 type prepared struct {
-	sql     string
-	params  []string
+	*pinned
+	shape   serving.Shape
 	columns []serving.Column
 }
 
-// SQL is the statement that runs, below a bound on its rows, so that a plan can be inspected.
+// SQL is the statement that runs, below its shape and a bound on its rows, so that a plan can be inspected.
 func (q *prepared) SQL() string { return q.sql }
 
 // Columns is ports.Query's.
 func (q *prepared) Columns() []serving.Column { return q.columns }
 
+// Shaped is ports.Query's. Nothing of the shape but names of columns that the statement was proved to have becomes SQL.
+func (q *prepared) Shaped(shape serving.Shape) (ports.Query, error) {
+	columns, err := shape.Of(q.pinned.columns)
+	if err != nil {
+		return nil, err
+	}
+	return &prepared{q.pinned, shape, columns}, nil
+}
+
 // Prepare is ports.Reader's. It needs one connection for as long as it runs.
 func (r *Reader) Prepare(ctx context.Context, scope serving.Scope, statement project.Statement, params []project.Param) (q ports.Query, err error) {
 	err = r.transaction(ctx, func(c *engine.Conn) error {
-		var p *prepared
+		var p *pinned
 		s, err := gate.Parse(ctx, c, statement.SQL)
 		if err != nil {
 			return located(err, statement, nil)
@@ -57,10 +68,10 @@ func (r *Reader) Prepare(ctx context.Context, scope serving.Scope, statement pro
 				return located(&gate.Error{Offset: s.Identifier(p.columns[i].Name), Message: why, Fix: "name it: … AS name"}, statement, s)
 			}
 		}
-		if err := presentable(ctx, c, p.sql, p.params); err != nil {
+		if err := presentable(ctx, c, p.sql, serving.Shape{}, p.params); err != nil {
 			return located(err, statement, s)
 		}
-		q = p
+		q = &prepared{pinned: p, columns: p.columns}
 		return nil
 	})
 	return q, err
@@ -100,13 +111,13 @@ func pin(ctx context.Context, c *engine.Conn, scope serving.Scope, s *gate.State
 }
 
 // prove pins the statement to the scope and proves it on its bound plan.
-func prove(ctx context.Context, c *engine.Conn, scope serving.Scope, s *gate.Statement, types map[string]string) (*prepared, error) {
+func prove(ctx context.Context, c *engine.Conn, scope serving.Scope, s *gate.Statement, types map[string]string) (*pinned, error) {
 	text, tables, err := pin(ctx, c, scope, s, types)
 	if err != nil {
 		return nil, err
 	}
-	// What is proved is what runs, but for the number behind LIMIT.
-	if err := gate.Prove(ctx, c, limited(text.SQL, 1), string(scope.Workspace), tables, int64(scope.Snapshot)); err != nil {
+	p := &pinned{sql: text.SQL, params: s.Params(), scope: scope, tables: tables, shapes: map[[sha256.Size]byte]bool{}}
+	if err := p.prove(ctx, c, serving.Shape{}); err != nil {
 		if fail.CodeOf(err) == gate.Unproved {
 			// What does not bind at all is the author's mistake, and has a place.
 			if mistake := gate.Bind(ctx, c, text); mistake != nil {
@@ -115,7 +126,46 @@ func prove(ctx context.Context, c *engine.Conn, scope serving.Scope, s *gate.Sta
 		}
 		return nil, err
 	}
-	return &prepared{sql: text.SQL, params: s.Params()}, nil
+	return p, nil
+}
+
+// maxShapes bounds how many proved shapes of one query are remembered.
+const maxShapes = 256
+
+// pinned is a statement at a scope, with what was proved of it. Goroutines share it.
+type pinned struct {
+	sql     string
+	params  []string
+	columns []serving.Column
+	scope   serving.Scope
+	// tables are the physical tables that it may read.
+	tables []string
+
+	mu sync.Mutex
+	// shapes are the digests of those that were proved, at most maxShapes. Guarded by mu.
+	shapes map[[sha256.Size]byte]bool
+}
+
+// prove proves the statement as it runs in this shape, once for as long as it remembers. What is proved is what runs, but for the
+// number behind LIMIT.
+func (p *pinned) prove(ctx context.Context, c *engine.Conn, shape serving.Shape) error {
+	key := sha256.Sum256([]byte(shaped("", shape)))
+	p.mu.Lock()
+	done := p.shapes[key]
+	p.mu.Unlock()
+	if done {
+		return nil
+	}
+	if err := gate.Prove(ctx, c, limited(p.sql, shape, 1), string(p.scope.Workspace), p.tables, int64(p.scope.Snapshot)); err != nil {
+		return err
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if len(p.shapes) >= maxShapes {
+		clear(p.shapes)
+	}
+	p.shapes[key] = true
+	return nil
 }
 
 // located gives an error about the statement its place in the file.
@@ -173,7 +223,12 @@ func (r *reading) answer(ctx context.Context, q ports.Query, args serving.Args, 
 			return a, fail.New(fail.Internal, "unbound_parameter", "the parameter %q was given no value", name)
 		}
 	}
-	reader, err := r.conn.Arrow(ctx, limited(mine.sql, limits.Rows+1), bind(mine.params, args)...)
+	if !mine.shape.Whole() {
+		if err := mine.prove(ctx, r.conn, mine.shape); err != nil {
+			return a, err
+		}
+	}
+	reader, err := r.conn.Arrow(ctx, limited(mine.sql, mine.shape, limits.Rows+1), bind(mine.params, args)...)
 	if err != nil {
 		return a, err
 	}

@@ -6,6 +6,14 @@ params:
   to_date: {type: date, description: Last day, default: "2013-12-31", min: "2013-01-01", max: "2013-12-31"}
   carrier: {type: string, description: A carrier code such as UA; all carriers when left out}
   origin: {type: string, description: All origins when left out, enum: [EWR, JFK, LGA]}
+order_by: {allow: [flight_date, flights, cancelled, mean_arr_delay], default: [flight_date], ties: [flight_date]}
+examples:
+  - name: worst_days
+    description: The ten days on which flights arrived latest
+    order_by: [-mean_arr_delay]
+    limit: 10
+  - name: february_snow
+    params: {from_date: "2013-02-07", to_date: "2013-02-11", origin: LGA}
 ---*/
 SELECT
     flight_date,
@@ -17,4 +25,3 @@ WHERE flight_date BETWEEN $from_date AND $to_date
   AND ($carrier IS NULL OR carrier = $carrier)
   AND ($origin IS NULL OR origin = $origin)
 GROUP BY flight_date
-ORDER BY flight_date

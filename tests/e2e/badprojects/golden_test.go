@@ -42,9 +42,38 @@ func params(body string) replaced {
 	return replaced{"endpoints/region.sql": "/*---\nparams:\n" + body + "\n---*/\nSELECT * FROM sales\n"}
 }
 
+func endpoint(head string) replaced {
+	return replaced{"endpoints/region.sql": "/*---\n" + head + "\n---*/\nSELECT * FROM sales\n"}
+}
+
 const columns = "columns: {id: BIGINT}\n"
 
 func tests(body string) replaced { return replaced{"tests/sales.yaml": body} }
+
+// examples are calls with one mistake each, of an endpoint that has some of everything.
+const examples = `limit: 10
+params:
+  region: {type: string, required: true, enum: [north, south]}
+  days: {type: date, list: true, max_items: 2}
+order_by: {allow: [region, amount]}
+columns: {allow: [region, amount]}
+examples:
+  - {name: right, params: {region: north, days: ["2024-01-01"]}, order_by: [-amount, region], columns: [amount], limit: 5}
+  - {params: {region: north}}
+  - {name: Bad, params: {region: north}}
+  - {name: right, params: {region: north}}
+  - {name: missing}
+  - {name: unknown, params: {regoin: north, region: north}}
+  - {name: wrong, params: {region: east}}
+  - {name: items, params: {region: north, days: ["2024-01-01", "2024-13-01"]}}
+  - {name: too_many, params: {region: north, days: ["2024-01-01", "2024-01-02", "2024-01-03"]}}
+  - {name: no_list, params: {region: [north], days: "2024-01-01"}}
+  - {name: order, params: {region: north}, order_by: [amuont]}
+  - {name: picked, params: {region: north}, columns: [amount, amount]}
+  - {name: limit, params: {region: north}, limit: 11}
+  - {name: key, param: {region: north}}
+  - {name: list, params: [north]}
+  - text`
 
 var cases = map[string]replaced{
 	"test_without_subject":     tests("cases: []\n"),
@@ -53,6 +82,7 @@ var cases = map[string]replaced{
 	"test_unknown_key":         tests("model: sales\ncases:\n  - {name: a, givn: {}, given: {}, expect: [], params: {}}\n"),
 	"test_rows":                tests("model: sales\ncases:\n  - name: a\n    given: {orders: {id: 1}, orders: [1]}\n    expect:\n      - {id: 1, ID: 2}\n"),
 	"test_names":               tests("model: sales\ncases:\n  - {name: a, given: {}, expect: []}\n  - {name: a, given: {}, expect: []}\n  - {name: \"\", given: [], expect: []}\n"),
+	"test_call":                tests("endpoint: region\ncases:\n  - {name: a, given: {}, expect: [], params: {region: {x: 1}, days: [1, [2], null]}, order_by: region, columns: [5], limit: many}\n"),
 	"root_missing":             {"leapview.yaml": ""},
 	"root_empty":               {"leapview.yaml": "# nothing yet\n"},
 	"root_other_name":          {"leapview.yaml": "", "leapview.yml": "name: shop\n"},
@@ -135,6 +165,19 @@ var cases = map[string]replaced{
 	"param_required_default":   params("  region: {type: string, required: true, default: x}\n  other: {type: string, required: 1}"),
 	"param_enum":               params("  a: {type: string, enum: []}\n  b: {type: string, enum: [x, x]}\n  c: {type: string, enum: [x, 1]}\n  d: {type: string, enum: [x, y], default: z}\n  e: {type: integer, max: 5, enum: [4, 9]}\n  f: {type: string, enum: x}"),
 	"param_bounds":             params("  a: {type: integer, min: 9, max: 1}\n  b: {type: string, min: a}\n  c: {type: integer, max: 5, default: 6}\n  d: {type: date, min: \"2013-12-31\", default: \"2013-01-01\"}"),
+	"param_other_types":        params("  a: {type: int, default: x}\n  b: {type: bool, min: 1}\n  c: {type: enum, values: [a]}\n  d: {type: list}\n  e: {type: list of integer}\n  f: {type: \"date[]\"}"),
+	"param_lists":              params("  a: {type: string, list: true, max_items: 0}\n  b: {type: string, max_items: 5}\n  c: {type: integer, list: true, max_items: 2, default: [1, 2, 3]}\n  d: {type: date, list: true, default: \"2013-01-01\"}\n  e: {type: integer, list: true, max: 5, default: [1, 9, x, null]}\n  f: {type: string, list: 1}\n  g: {type: string, list: true, enum: [a, b], default: [a, c]}"),
+	"param_lengths":            params("  a: {type: integer, max_length: 5}\n  b: {type: string, min_length: 5, max_length: 2}\n  c: {type: string, max_length: 5000}\n  d: {type: string, min_length: -1}\n  e: {type: string, max_length: 2, default: abc}\n  f: {type: string, min_length: 2, enum: [ab, a]}\n  g: {type: string, max: z}"),
+	"param_patterns":           params("  a: {type: date, pattern: x}\n  b: {type: string, pattern: \"[a-z\"}\n  c: {type: string, pattern: \"a)|(b\"}\n  d: {type: string, pattern: \"[A-Z]{2}\", default: UAX}\n  e: {type: string, pattern: \"[A-Z]{2}\", enum: [UA, ua]}\n  f: {type: string, pattern: 5}\n  g: {type: string, pattern: \"(?=x)\"}"),
+	"param_reserved":           params("  order_by: {type: string}\n  columns: {type: string}\n  limit: {type: integer}"),
+	"order_by":                 endpoint("order_by: {allow: [region, -amount, region, \"a,b\", 5], default: [-amont, region], ties: []}"),
+	"order_by_default_only":    endpoint("order_by: {default: [region]}"),
+	"order_by_list":            endpoint("order_by: [region]"),
+	"columns":                  endpoint("columns: {allow: [region, region], descriptions: {region: 5, id: a}}"),
+	"columns_of_a_model":       endpoint("columns: {region: VARCHAR}"),
+	"columns_pick":             endpoint("columns: pick"),
+	"examples":                 endpoint(examples),
+	"examples_mapping":         endpoint("examples: {a: 1}"),
 	"several_files":            {"leapview.yaml": "nam: shop\n", "sources/orders.yaml": "format: csv\n", "models/sales.sql": "/*---\nlayer: gold\n---*/\n", "endpoints/region.sql": "/*---\nlimit: many\n---*/\nSELECT 1\n"},
 }
 
@@ -260,12 +303,13 @@ func TestExampleDecodes(t *testing.T) {
 	}
 	asked := dashboard(t, text)
 	for _, e := range p.Endpoints {
-		params, ok := asked[e.Name]
+		call, ok := asked[e.Name]
 		if !ok {
 			t.Errorf("the dashboard does not ask %s", e.Name)
 		}
-		if _, err := e.Bind(params); err != nil {
-			t.Error(err)
+		var found project.CallError
+		if e.Bind(call, "", &found); found.Found() != nil {
+			t.Error(found.Error())
 		}
 		delete(asked, e.Name)
 	}
