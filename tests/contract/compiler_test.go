@@ -17,6 +17,7 @@ func compilerSuite(t *testing.T, open opener) {
 	s := open(t)
 	t.Run("a release is ordered, typed and named", func(t *testing.T) { compilerReleases(t, s) })
 	t.Run("every mistake is found at its line", func(t *testing.T) { compilerRefuses(t, s) })
+	t.Run("columns get what is declared of them", func(t *testing.T) { compilerDescribes(t, s) })
 	t.Run("several mistakes are found at once", func(t *testing.T) { compilerFindsAll(t, s) })
 	t.Run("a context that has ended stops it", func(t *testing.T) {
 		_, err := s.compiler.Compile(canceled(t), project.DigestOf(nil), projectOf(everyFlight()))
@@ -130,6 +131,18 @@ func compilerRefuses(t *testing.T, s store) {
 		{"endpoint reads nothing known", endpoint(endpointOf("e", "SELECT id FROM trip")), "endpoints/e.sql", 3, "trips"},
 		{"undeclared parameter", endpoint(endpointOf("e", "SELECT id FROM trips WHERE id > $id\n  AND id = $idd", project.Param{Name: "id", Type: project.ParamInteger})), "endpoints/e.sql", 4, "idd"},
 		{"unused parameter", endpoint(endpointOf("e", "SELECT id FROM trips", project.Param{Name: "id", Type: project.ParamInteger, At: project.Position{File: "endpoints/e.sql", Line: 2, Column: 1}})), "endpoints/e.sql", 2, "id"},
+		{"order by an unknown column", endpoint(shaped(func(e *project.Endpoint, at project.Position) {
+			e.OrderBy.Allow = []project.Column{{Name: "id"}, {Name: "carier", At: at}}
+		})), "endpoints/e.sql", 2, `"carrier"`},
+		{"ties by an unknown column", endpoint(shaped(func(e *project.Endpoint, at project.Position) {
+			e.OrderBy.Ties = []project.Order{{Column: "ID", At: at}}
+		})), "endpoints/e.sql", 2, `"ID"`},
+		{"picking an unknown column", endpoint(shaped(func(e *project.Endpoint, at project.Position) {
+			e.Columns.Allow = []project.Column{{Name: "delay", At: at}}
+		})), "endpoints/e.sql", 2, `"delay"`},
+		{"describing an unknown column", endpoint(shaped(func(e *project.Endpoint, at project.Position) {
+			e.Columns.Described = []project.Column{{Name: "delay", At: at, Description: "minutes"}}
+		})), "endpoints/e.sql", 2, `"delay"`},
 		{"endpoint with an unknown column", endpoint(endpointOf("e", "SELECT id\nFROM trips WHERE\n  nothing IS NULL")), "endpoints/e.sql", 5, "nothing"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -140,6 +153,28 @@ func compilerRefuses(t *testing.T, s store) {
 				t.Errorf("the problem does not mention %q:\n%v", c.says, err)
 			}
 		})
+	}
+}
+
+// shaped is an endpoint with declarations about its columns, id and carrier, that begin at a place.
+func shaped(declare func(e *project.Endpoint, at project.Position)) project.Endpoint {
+	e := endpointOf("e", "SELECT id, carrier FROM trips")
+	declare(&e, project.Position{File: "endpoints/e.sql", Line: 2, Column: 5})
+	return e
+}
+
+func compilerDescribes(t *testing.T, s store) {
+	p := projectOf(everyFlight())
+	e := shaped(func(e *project.Endpoint, _ project.Position) {
+		e.OrderBy = project.OrderBy{Allow: []project.Column{{Name: "id"}}, Default: []project.Order{{Column: "id", Descending: true}}, Ties: []project.Order{{Column: "carrier"}}}
+		e.Columns = project.Picking{Allow: []project.Column{{Name: "carrier"}}, Described: []project.Column{{Name: "carrier", Description: "IATA code"}}}
+	})
+	p.Endpoints = []project.Endpoint{e}
+	r, err := s.compiler.Compile(t.Context(), project.DigestOf(nil), p)
+	mustLake(t, err)
+	columns := r.Endpoints[0].Columns
+	if !slices.Equal(columnTexts(columns), []string{"id BIGINT", "carrier VARCHAR"}) || columns[0].Description != "" || columns[1].Description != "IATA code" {
+		t.Errorf("the columns are %+v", columns)
 	}
 }
 

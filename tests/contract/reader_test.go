@@ -20,6 +20,7 @@ func readerSuite(t *testing.T, open opener) {
 	t.Run("statements mean the same in every store", func(t *testing.T) { readerMeaning(t, s, scope) })
 	t.Run("columns are named and typed before anything is read", func(t *testing.T) { readerColumns(t, s, scope) })
 	t.Run("parameters are bound as values", func(t *testing.T) { readerParams(t, s, scope) })
+	t.Run("answers take the shape that is asked for", func(t *testing.T) { readerShapes(t, s, scope) })
 	t.Run("answers are bounded and say so", func(t *testing.T) { readerLimits(t, s, scope) })
 	t.Run("what is not of the scope is refused", func(t *testing.T) { readerRefuses(t, s, scope) })
 	t.Run("a missing argument or limit is noticed", func(t *testing.T) { readerArguments(t, s, scope) })
@@ -76,11 +77,14 @@ func readerColumns(t *testing.T, s store, scope serving.Scope) {
 
 func readerParams(t *testing.T, s store, scope serving.Scope) {
 	params := []project.Param{{Name: "carrier", Type: project.ParamString}, {Name: "delay", Type: project.ParamInteger},
-		{Name: "day", Type: project.ParamDate}, {Name: "late", Type: project.ParamBoolean}, {Name: "distance", Type: project.ParamDecimal}}
+		{Name: "day", Type: project.ParamDate}, {Name: "late", Type: project.ParamBoolean}, {Name: "distance", Type: project.ParamDecimal},
+		{Name: "carriers", Type: project.ParamString, List: true}, {Name: "ids", Type: project.ParamInteger, List: true}, {Name: "days", Type: project.ParamDate, List: true},
+		{Name: "flags", Type: project.ParamBoolean, List: true}, {Name: "distances", Type: project.ParamDecimal, List: true}}
 	open, err := s.reader.Open(t.Context())
 	mustLake(t, err)
 	defer func() { mustLake(t, open.Close()) }()
 	text := func(s string) serving.Value { return serving.Value{Text: s} }
+	list := func(items ...string) serving.Value { return serving.Value{Items: append([]string{}, items...)} }
 	for _, c := range []struct {
 		name, where string
 		args        serving.Args
@@ -97,6 +101,16 @@ func readerParams(t *testing.T, s store, scope serving.Scope) {
 		{"a date", "day > $day", serving.Args{"day": text("2024-01-31")}, `[[2],[3]]`},
 		{"a boolean", "late = $late", serving.Args{"late": text("true")}, `[[3],[4]]`},
 		{"a decimal", "distance <= $distance", serving.Args{"distance": text("2.5")}, `[[3],[4]]`},
+		{"a list of texts", "list_contains($carriers, carrier)", serving.Args{"carriers": list("Aa", "B'b")}, `[[1],[2],[3]]`},
+		{"a list with texts that look like lists and SQL", "list_contains($carriers, carrier)", serving.Args{"carriers": list("[Aa]", "Aa, B'b", "NULL", "'Aa'", "", "B'b")}, `[[3]]`},
+		{"a list with repetitions", "list_contains($carriers, carrier)", serving.Args{"carriers": list("Aa", "Aa")}, `[[1],[2]]`},
+		{"an empty list", "list_contains($carriers, carrier)", serving.Args{"carriers": list()}, `[]`},
+		{"NULL for a list", "list_contains($carriers, carrier)", serving.Args{"carriers": {Null: true}}, `[]`},
+		{"a list of integers", "list_contains($ids, id)", serving.Args{"ids": list("4", "-1", "9223372036854775807", "1")}, `[[1],[4]]`},
+		{"a list of dates", "list_contains($days, day)", serving.Args{"days": list("2024-02-29", "0001-01-01")}, `[[2]]`},
+		{"a list of booleans", "list_contains($flags, late)", serving.Args{"flags": list("false")}, `[[1]]`},
+		{"a list of decimals", "list_contains($distances, distance)", serving.Args{"distances": list("2.5", "-0.5")}, `[[3],[4]]`},
+		{"a list and a value", "list_contains($carriers, carrier) AND delay > $delay", serving.Args{"carriers": list("Aa", "B'b"), "delay": text("0")}, `[[1]]`},
 		{"two of them, one twice", "delay > $delay AND delay <> $delay AND late = $late", serving.Args{"delay": text("0"), "late": text("true")}, `[[4]]`},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -115,6 +129,61 @@ func readerParams(t *testing.T, s store, scope serving.Scope) {
 				wantRows(t, a, c.rows)
 			}
 		})
+	}
+}
+
+func readerShapes(t *testing.T, s store, scope serving.Scope) {
+	const sql = "SELECT id, carrier AS \"the carrier\", delay FROM trips ORDER BY id"
+	q, err := s.reader.Prepare(t.Context(), scope, statementOf(sql), nil)
+	mustLake(t, err)
+	open, err := s.reader.Open(t.Context())
+	mustLake(t, err)
+	defer func() { mustLake(t, open.Close()) }()
+	up, down := func(name string) project.Order { return project.Order{Column: name} }, func(name string) project.Order {
+		return project.Order{Column: name, Descending: true}
+	}
+	for _, c := range []struct {
+		name   string
+		shape  serving.Shape
+		limits serving.Limits
+		rows   string
+	}{
+		{"none", serving.Shape{}, plenty, `[[1,"Aa",10],[2,"Aa",null],[3,"B'b",-7],[4,null,20]]`},
+		{"sorted", serving.Shape{Order: []project.Order{up("delay")}}, plenty, `[[3,"B'b",-7],[1,"Aa",10],[4,null,20],[2,"Aa",null]]`},
+		{"NULL is last in both directions", serving.Shape{Order: []project.Order{down("delay")}}, plenty, `[[4,null,20],[1,"Aa",10],[3,"B'b",-7],[2,"Aa",null]]`},
+		{"by two keys", serving.Shape{Order: []project.Order{down("the carrier"), down("id")}}, plenty, `[[3,"B'b",-7],[2,"Aa",null],[1,"Aa",10],[4,null,20]]`},
+		{"picked, in another order", serving.Shape{Columns: []string{"delay", "id"}}, plenty, `[[10,1],[null,2],[-7,3],[20,4]]`},
+		{"sorted by a column that is not picked", serving.Shape{Columns: []string{"the carrier"}, Order: []project.Order{down("id")}}, plenty, `[[null],["B'b"],["Aa"],["Aa"]]`},
+		{"sorted before it is cut", serving.Shape{Columns: []string{"id"}, Order: []project.Order{down("id")}}, serving.Limits{Rows: 2, Bytes: 1000}, `[[4],[3]]`},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			shaped, err := q.Shaped(c.shape)
+			mustLake(t, err)
+			want := map[string]serving.Column{"id": {Name: "id", Type: "BIGINT"}, "the carrier": {Name: "the carrier", Type: "VARCHAR"}, "delay": {Name: "delay", Type: "INTEGER"}}
+			names := c.shape.Columns
+			if len(names) == 0 {
+				names = []string{"id", "the carrier", "delay"}
+			}
+			for range 2 {
+				a, err := open.Answer(t.Context(), shaped, serving.Args{}, c.limits)
+				mustLake(t, err)
+				wantRows(t, a, c.rows)
+				for i, name := range names {
+					if len(a.Columns) != len(names) || a.Columns[i] != want[name] || shaped.Columns()[i] != want[name] {
+						t.Errorf("columns are %v when shaped and %v when answered, want %v", shaped.Columns(), a.Columns, names)
+					}
+				}
+			}
+		})
+	}
+	// Shaping leaves the query as it was.
+	a, err := open.Answer(t.Context(), q, serving.Args{}, plenty)
+	mustLake(t, err)
+	wantRows(t, a, `[[1,"Aa",10],[2,"Aa",null],[3,"B'b",-7],[4,null,20]]`)
+	for _, shape := range []serving.Shape{{Columns: []string{"nothing"}}, {Columns: []string{"id", "id"}}, {Columns: []string{"ID"}}, {Columns: []string{"*"}}, {Columns: []string{`id" FROM trips --`}},
+		{Order: []project.Order{up("nothing")}}, {Order: []project.Order{up("-id")}}, {Columns: []string{"id"}, Order: []project.Order{up("")}}} {
+		_, err := q.Shaped(shape)
+		wantKind(t, err, fail.Internal)
 	}
 }
 

@@ -73,6 +73,33 @@ func TestDemo(t *testing.T) {
 		}
 	})
 
+	t.Run("lists, orders and descriptions", func(t *testing.T) {
+		const call = "delays_by_carrier?carriers=UA&carriers=B6&carriers=EV&order_by=-flights&columns=carrier,flights&limit=2"
+		if a := n.get(t, "flights", call); fmt.Sprint(a.Rows) != "[[UA 58665] [B6 54635]]" || len(a.Columns) != 2 {
+			t.Errorf("%s: %v %v", call, a.Columns, a.Rows)
+		}
+		query := append([]string{"query", "flights", "delays_by_carrier", "--param", "carriers=UA", "--param", "carriers=B6"}, flags...)
+		if r := ok(t, append(query, "--order-by=flights", "--columns=carrier,flights")...); !strings.Contains(r.out, "B6         54635\nUA         58665\n") {
+			t.Errorf("the table is\n%s", r.out)
+		}
+		r := run(t, append(query, "--order-by=flight", "--param=carriers=United", "--limit=500")...)
+		for _, want := range []string{"/params/carriers/2: \"United\" does not match", "/order_by: \"flight\" cannot be chosen; did you mean \"flights\"?", "/limit: 500"} {
+			if r.code != 2 || !strings.Contains(r.errOut, want) {
+				t.Errorf("exit code %d, and the refusal does not say %s:\n%s", r.code, want, r.errOut)
+			}
+		}
+		described := ok(t, append([]string{"describe", "flights", "delays_by_carrier"}, flags...)...)
+		for _, line := range strings.Split(described.out, "\n") {
+			// Each example is a command that works as it is shown.
+			if _, command, found := strings.Cut(line, "leapview query "); found {
+				ok(t, append(append([]string{"query"}, strings.Fields(command)...), flags...)...)
+			}
+		}
+		if !strings.Contains(described.out, "big_three_in_july") || !strings.Contains(described.out, "by default -mean_arr_delay") {
+			t.Errorf("the description is\n%s", described.out)
+		}
+	})
+
 	t.Run("the curl line works as printed", func(t *testing.T) {
 		if _, err := exec.LookPath("curl"); err == nil {
 			out, err := exec.Command("sh", "-c", n.hint).CombinedOutput()

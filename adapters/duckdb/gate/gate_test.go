@@ -385,13 +385,13 @@ func TestRewriteRefuses(t *testing.T) {
 // times, and that a parameter within a string or comment is none.
 func TestParameters(t *testing.T) {
 	w := newWorld(t)
-	types := map[string]string{"s": "VARCHAR", "i": "BIGINT", "d": "DECIMAL(38,9)", "b": "BOOLEAN", "day": "DATE", "at": "TIMESTAMP"}
-	const sql = `SELECT $s || '$i' AS s, $I + $i AS i, $d AS d, [$b] AS b, ($day)::DATE AS day, $at AS at /* $x */ FROM flights f WHERE f.delay < $i ORDER BY $s LIMIT $i -- $y`
+	types := map[string]string{"s": "VARCHAR", "i": "BIGINT", "d": "DECIMAL(38,9)", "b": "BOOLEAN", "day": "DATE", "at": "TIMESTAMP", "ds": "DECIMAL(38,9)[]", "ss": "VARCHAR[]"}
+	const sql = `SELECT $s || '$i' AS s, $I + $i AS i, $d AS d, [$b] AS b, ($day)::DATE AS day, $at AS at, $ds AS ds /* $x */ FROM flights f WHERE f.delay < $i AND f.carrier IN (SELECT unnest($ss)) AND list_contains($SS, f.carrier) ORDER BY $s LIMIT $i -- $y`
 	s, err := gate.Parse(t.Context(), w.c, sql)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := strings.Join(s.Params(), " "); got != "at b d day i s" {
+	if got := strings.Join(s.Params(), " "); got != "at b d day ds i s ss" {
 		t.Errorf("params %s", got)
 	}
 	if s.Param("i") != strings.Index(sql, "$I") {
