@@ -132,7 +132,7 @@ func (d *decoder) testParams(v Node) map[string]Given {
 // testItem is the text of a single value.
 func (d *decoder) testItem(v Node, name string) Item {
 	if v.Kind == ListNode || v.Kind == MappingNode || v.Kind == NullNode {
-		d.report(v.At, fmt.Sprintf("a value of parameter %s must be a single one, and is %s", show(name), v.Kind), "")
+		d.report(v.At, fmt.Sprintf("a value of parameter %s must be a text, a number, true or false, and is %s", show(name), v.Kind), "")
 	}
 	return Item{Text: v.Text}
 }
