@@ -131,13 +131,14 @@ func (p *program) root() *cobra.Command {
 Every flag that names an environment variable takes its value from there when it is not given: flag, then environment, then
 default. Data is printed on standard output, progress and errors on standard error. What each exit code means:
 leapview help exit-codes`,
-		Example: `  leapview deploy examples/flights
+		Example: `  leapview init shop --from orders.csv
+  leapview dev shop
+  leapview deploy examples/flights
   leapview refresh flights
   leapview serve
   leapview query flights delays --param carrier=UA`,
-		SilenceUsage:      true,
-		SilenceErrors:     true,
-		CompletionOptions: cobra.CompletionOptions{DisableDefaultCmd: true},
+		SilenceUsage:  true,
+		SilenceErrors: true,
 		PersistentPreRunE: func(cmd *cobra.Command, _ []string) error {
 			return fromEnvironment(cmd.Flags())
 		},
@@ -150,7 +151,7 @@ leapview help exit-codes`,
 	flags.BoolVar(&p.json, "json", false, "print results, errors and logs as JSON, and no progress")
 	flags.BoolVarP(&p.options.Verbose, "verbose", "v", false, "log more")
 	fillFromEnvironment(flags, "data-dir", "extensions", "json", "verbose")
-	root.AddCommand(p.deployCommand(), p.refreshCommand(), p.serveCommand(), p.queryCommand(), p.describeCommand(), p.statusCommand(), p.runsCommand(), p.historyCommand(), p.keyCommand(), p.versionCommand(), p.initCommand(), p.devCommand(), p.validateCommand(), p.testCommand(), p.planCommand(), exitCodesTopic())
+	root.AddCommand(p.deployCommand(), p.refreshCommand(), p.serveCommand(), p.queryCommand(), p.describeCommand(), p.statusCommand(), p.runsCommand(), p.historyCommand(), p.keyCommand(), p.versionCommand(), p.initCommand(), p.devCommand(), p.validateCommand(), p.testCommand(), p.planCommand(), p.schemaCommand(), exitCodesTopic())
 	return root
 }
 

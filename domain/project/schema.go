@@ -1,0 +1,193 @@
+package project
+
+// SchemaKinds lists the kinds of project files that have a schema: of models and endpoints it is the YAML in their leading comment.
+func SchemaKinds() []string { return []string{"project", "source", "model", "endpoint", "test"} }
+
+// Schema is the JSON Schema (2020-12) of a kind of project file, so that editors complete and check it. It says what can be written; what
+// takes more than one value to judge only the decoder knows. ok is false for an unknown kind.
+func Schema(kind string) (schema map[string]any, ok bool) {
+	switch kind {
+	case "project":
+		schema = object("leapview.yaml: names the project, which is a workspace.", []string{"name"}, properties{
+			"name":        pattern(nameForm.String(), "The workspace's name, and its schema in the lake."),
+			"description": words("For people."),
+		})
+	case "source":
+		schema = sourceSchema()
+	case "model":
+		schema = modelSchema()
+	case "endpoint":
+		schema = endpointSchema()
+	case "test":
+		schema = testSchema()
+	default:
+		return nil, false
+	}
+	schema["$schema"] = "https://json-schema.org/draft/2020-12/schema"
+	schema["title"] = "LeapView " + kind
+	return schema, true
+}
+
+type properties map[string]map[string]any
+
+// object is a mapping that has these keys and no others.
+func object(description string, required []string, p properties) map[string]any {
+	s := map[string]any{"type": "object", "description": description, "additionalProperties": false, "properties": p}
+	if len(required) > 0 {
+		s["required"] = required
+	}
+	return s
+}
+
+func words(description string) map[string]any {
+	return map[string]any{"type": "string", "description": description}
+}
+
+func pattern(form, description string) map[string]any {
+	return map[string]any{"type": "string", "pattern": form, "description": description}
+}
+
+func oneOf(description string, words ...string) map[string]any {
+	return map[string]any{"type": "string", "enum": words, "description": description}
+}
+
+func whole(description string, least, most int64) map[string]any {
+	return map[string]any{"type": "integer", "minimum": least, "maximum": most, "description": description}
+}
+
+func truth(description string) map[string]any {
+	return map[string]any{"type": "boolean", "description": description}
+}
+
+func listOf(item map[string]any, description string) map[string]any {
+	return map[string]any{"type": "array", "items": item, "description": description}
+}
+
+// mapOf is a mapping whose keys are names.
+func mapOf(value map[string]any, description string) map[string]any {
+	return map[string]any{"type": "object", "additionalProperties": value, "description": description}
+}
+
+func either(description string, schemas ...map[string]any) map[string]any {
+	return map[string]any{"anyOf": schemas, "description": description}
+}
+
+// anyScalar is a value as YAML writes it.
+func anyScalar(description string) map[string]any {
+	return map[string]any{"type": []string{"string", "number", "boolean"}, "description": description}
+}
+
+func columnSchema() map[string]any {
+	return either("The engine's type, such as BIGINT or DECIMAL(18,2).", words("The type."), object("A column.", []string{"type"}, properties{
+		"type":        words("The engine's type, such as BIGINT or DECIMAL(18,2)."),
+		"description": words("For people."),
+	}))
+}
+
+func sourceSchema() map[string]any {
+	return object("sources/NAME.yaml: files, read exactly as they are declared here.", []string{"location", "format", "columns"}, properties{
+		"connector":   oneOf("How files are reached.", "file"),
+		"description": words("For people."),
+		"location":    words("A path or pattern below the source root, such as data/orders-*.csv.gz."),
+		"format":      oneOf("How the files are written; text formats may be gzipped.", string(CSV), string(Parquet), string(JSON)),
+		"delimiter":   map[string]any{"type": "string", "minLength": 1, "maxLength": 1, "description": "What separates the fields of CSV; a comma unless it is said."},
+		"null_texts":  listOf(words(""), "Bare CSV fields that mean that there is no value, besides the empty one."),
+		"columns":     mapOf(columnSchema(), "Every column of the files, with its type."),
+	})
+}
+
+func modelSchema() map[string]any {
+	return object("The head of models/NAME.sql: a table, built by the SELECT below it.", nil, properties{
+		"description": words("For people."),
+		"layer":       oneOf("A label.", string(Raw), string(Staging), string(Mart)),
+		"materialize": oneOf("What the model becomes.", "table"),
+		"mode":        oneOf("How it is refreshed.", "full"),
+		"columns":     mapOf(columnSchema(), "Types that columns are cast to."),
+		"checks":      listOf(checkSchema(), "What must hold for the table's rows before they are served."),
+	})
+}
+
+func checkSchema() map[string]any {
+	columns := either("A column, or several.", words(""), listOf(words(""), ""))
+	p := properties{
+		"name":                words("What its author calls it."),
+		"severity":            oneOf("An error keeps the new tables from being activated, a warning is told and kept.", string(SeverityError), string(SeverityWarn)),
+		"where":               words("SQL over one row: which rows are judged."),
+		"max_failures":        whole("How many rows may break it.", 0, 1<<53),
+		"max_failure_percent": map[string]any{"type": "number", "minimum": 0, "maximum": 100, "description": "How many of a hundred judged rows may break it."},
+		string(NotNull):       columns,
+		string(Unique):        columns,
+		string(RowCount): object("How many rows the table has.", nil, properties{
+			"min": whole("At least.", 0, 1<<53), "max": whole("At most.", 0, 1<<53)}),
+		string(AcceptedValues): object("The only values of a column, besides NULL.", []string{"column", "values"}, properties{
+			"column": words("The column."), "values": listOf(anyScalar(""), "The values.")}),
+		string(Range): object("The bounds of a column, inclusive; NULL passes.", []string{"column"}, properties{
+			"column": words("The column."), "min": anyScalar("At least."), "max": anyScalar("At most.")}),
+		string(Relationships): object("Values that another model must have; NULL passes.", []string{"to"}, properties{
+			"column": columns, "columns": columns, "to": words("The other model."), "field": columns, "fields": columns}),
+		string(Freshness): object("How old the newest value may be.", []string{"column", "max_age"}, properties{
+			"column": words("A column of days or times."), "max_age": pattern(`^[1-9][0-9]*[smhdw]$`, "A time span, such as 36h.")}),
+		string(Expression): words("SQL over one row that must be true."),
+		string(CustomSQL):  words("A SELECT over this project's models; each row it gives is a failure."),
+	}
+	s := object("A rule: one key that says which, and options beside it.", nil, p)
+	var kinds []map[string]any
+	for _, k := range checkKinds {
+		kinds = append(kinds, map[string]any{"required": []string{k}})
+	}
+	s["oneOf"] = kinds
+	return s
+}
+
+func paramSchema() map[string]any {
+	return object("A parameter of the endpoint, $NAME in its SQL.", []string{"type"}, properties{
+		"type":        oneOf("The type of its values.", paramTypes...),
+		"description": words("For people."),
+		"list":        truth("Whether a call gives several values."),
+		"max_items":   whole("How many values a list may have.", 1, MaxListItems),
+		"required":    truth("Whether a call must give it. One that is optional and has no default is NULL when it is left out."),
+		"default":     either("The value when a call gives none.", anyScalar(""), listOf(anyScalar(""), "")),
+		"enum":        listOf(anyScalar(""), "The only values."),
+		"min":         anyScalar("The least value."),
+		"max":         anyScalar("The greatest value."),
+		"min_length":  whole("The fewest characters of a string.", 0, MaxParamBytes),
+		"max_length":  whole("The most characters of a string.", 0, MaxParamBytes),
+		"pattern":     words("A regular expression (RE2) that the whole string must match."),
+	})
+}
+
+func endpointSchema() map[string]any {
+	keys := listOf(words(""), "Columns; a minus in front sorts descending.")
+	return object("The head of endpoints/NAME.sql: a question, asked by the SELECT below it.", nil, properties{
+		"description": words("For people."),
+		"limit":       whole("The most rows of an answer.", 1, MaxRows),
+		"params":      mapOf(paramSchema(), "The parameters, by name."),
+		orderByKey: object("How callers may sort.", []string{"allow"}, properties{
+			"allow": listOf(words(""), "The columns that callers may sort by."), "default": keys, "ties": keys}),
+		columnsKey: object("What callers may pick, and what columns mean.", nil, properties{
+			"allow": listOf(words(""), "The columns that callers may pick."), "descriptions": mapOf(words(""), "What columns mean.")}),
+		"examples": listOf(object("A call, checked when the project is deployed.", []string{"name"}, properties{
+			"name": pattern(nameForm.String(), "The example's name."), "description": words("For people."),
+			"params":   mapOf(either("", anyScalar(""), listOf(anyScalar(""), "")), "The parameters of the call."),
+			orderByKey: keys, columnsKey: listOf(words(""), "The columns that it picks."), limitKey: whole("Its limit.", 1, MaxRows)}), "Calls that show what to ask."),
+	})
+}
+
+func testSchema() map[string]any {
+	rows := listOf(map[string]any{"type": "object"}, "Rows: columns to values. A column that is left out is NULL.")
+	s := object("tests/NAME.yaml: cases of one model or endpoint.", []string{"cases"}, properties{
+		"description": words("For people."),
+		"model":       words("The model that is tested."),
+		"endpoint":    words("The endpoint that is tested."),
+		"cases": listOf(object("A case.", []string{"name", "given", "expect"}, properties{
+			"name":     words("What it shows."),
+			"params":   mapOf(either("", anyScalar(""), listOf(anyScalar(""), "")), "An endpoint's parameters."),
+			orderByKey: listOf(words(""), "How an endpoint is asked to sort."), columnsKey: listOf(words(""), "What an endpoint is asked for."), limitKey: whole("How many rows it is asked for.", 1, MaxRows),
+			"ordered": truth("Whether the order of an endpoint's rows counts."),
+			"given":   mapOf(rows, "The rows that each relation holds."),
+			"expect":  rows,
+		}), "The cases."),
+	})
+	s["oneOf"] = []map[string]any{{"required": []string{"model"}}, {"required": []string{"endpoint"}}}
+	return s
+}
