@@ -500,6 +500,7 @@ func (d *decoder) scalar(p Param, v Node, what string) (string, bool) {
 			fix = "write one value, or declare the parameter with list: true"
 		case MappingNode:
 			fix = "write one value"
+		case StringNode, IntegerNode, FloatNode, BooleanNode:
 		}
 		d.report(v.At, fmt.Sprintf("%s must be of type %s, and is %s", what, p.Type, v.Kind), fix)
 		return "", false

@@ -22,7 +22,7 @@ var scalars = map[string]Type{
 	"BIGINT": "BIGINT", "INT8": "BIGINT", "INT64": "BIGINT", "LONG": "BIGINT",
 	"UTINYINT": "UTINYINT", "UINT8": "UTINYINT", "USMALLINT": "USMALLINT", "UINT16": "USMALLINT",
 	"UINTEGER": "UINTEGER", "UINT32": "UINTEGER", "UBIGINT": "UBIGINT", "UINT64": "UBIGINT",
-	"FLOAT": "FLOAT", "REAL": "FLOAT", "FLOAT4": "FLOAT", "DOUBLE": "DOUBLE", "FLOAT8": "DOUBLE", "DOUBLE PRECISION": "DOUBLE",
+	"DOUBLE": "DOUBLE", "FLOAT8": "DOUBLE", "DOUBLE PRECISION": "DOUBLE",
 	"VARCHAR": "VARCHAR", "STRING": "VARCHAR", "TEXT": "VARCHAR", "CHAR": "VARCHAR", "BPCHAR": "VARCHAR", "NVARCHAR": "VARCHAR",
 	"CHARACTER VARYING": "VARCHAR",
 	"DATE":              "DATE", "TIME": "TIME", "TIME WITHOUT TIME ZONE": "TIME",
@@ -35,6 +35,9 @@ var scalars = map[string]Type{
 var refusedTypes = map[string]struct{ why, use string }{
 	"HUGEINT":             {"the lake keeps it as DOUBLE, which loses digits", "BIGINT or DECIMAL(38,0)"},
 	"INT128":              {"the lake keeps it as DOUBLE, which loses digits", "BIGINT or DECIMAL(38,0)"},
+	"FLOAT":               {"the lake keeps its bounds as rounded text, and leaves rows out by them", "DOUBLE"},
+	"REAL":                {"the lake keeps its bounds as rounded text, and leaves rows out by them", "DOUBLE"},
+	"FLOAT4":              {"the lake keeps its bounds as rounded text, and leaves rows out by them", "DOUBLE"},
 	"UHUGEINT":            {"the lake keeps it as DOUBLE, which loses digits", "UBIGINT or DECIMAL(38,0)"},
 	"UINT128":             {"the lake keeps it as DOUBLE, which loses digits", "UBIGINT or DECIMAL(38,0)"},
 	"TIME WITH TIME ZONE": {"the lake turns it into UTC and loses the offset", "TIME, or VARCHAR to keep the offset"},

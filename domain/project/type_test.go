@@ -10,7 +10,7 @@ import (
 // Proves the canonical spelling of every declared type and its common aliases, and that a canonical spelling stays as it is.
 func TestParseTypeIsCanonical(t *testing.T) {
 	for in, want := range map[string]Type{
-		"int": "INTEGER", "Int8": "BIGINT", "string": "VARCHAR", "TEXT": "VARCHAR", "bool": "BOOLEAN", "real": "FLOAT",
+		"int": "INTEGER", "Int8": "BIGINT", "string": "VARCHAR", "TEXT": "VARCHAR", "bool": "BOOLEAN", "float8": "DOUBLE",
 		"double  precision": "DOUBLE", "timestamptz": "TIMESTAMP WITH TIME ZONE", " timestamp with\ttime zone ": "TIMESTAMP WITH TIME ZONE",
 		"datetime": "TIMESTAMP", "numeric( 10 , 2 )": "DECIMAL(10,2)", "decimal(38,38)": "DECIMAL(38,38)", "dec(5)": "DECIMAL(5,0)",
 		"uint64": "UBIGINT", "bytea": "BLOB", "json": "JSON", "guid": "UUID",
@@ -35,7 +35,7 @@ func TestParseTypeIsCanonical(t *testing.T) {
 func TestParseTypeRefuses(t *testing.T) {
 	for in, says := range map[string]string{
 		"HUGEINT": "use BIGINT or DECIMAL(38,0)", "uhugeint": "loses digits", "TIMETZ": "loses the offset", "TIME WITH TIME ZONE": "loses the offset",
-		"INTERVAL": "microseconds", "TIME_NS": "use TIME", "ENUM('a', 'b')": "use VARCHAR", "UNION(a INT)": "use JSON", "BIT": "cannot store",
+		"INTERVAL": "microseconds", "real": "use DOUBLE", "FLOAT": "leaves rows out", "TIME_NS": "use TIME", "ENUM('a', 'b')": "use VARCHAR", "UNION(a INT)": "use JSON", "BIT": "cannot store",
 		"BIGNUM": "cannot store", "TIMESTAMP_NS": "use TIMESTAMP", "INTEGER[]": "declare it as JSON", "INTEGER[3]": "declare it as JSON",
 		"struct(a int)": "declare it as JSON", "MAP(VARCHAR, INT)": "declare it as JSON", "INTEGR": `did you mean "INTEGER"?`, "": "no such type",
 		"DECIMAL": "needs its digits", "DECIMAL(": "needs its digits", "DECIMAL(39,2)": "1 to 38 digits", "DECIMAL(0)": "1 to 38 digits", "DECIMAL(5,6)": "0 to 5 can be fractional",

@@ -49,10 +49,10 @@ func TestExaminerDuckDB(t *testing.T) {
 		x := examine.New(e)
 		c := enginetest.Conn(t, e)
 		path := filepath.Join(o.StagedDir, "it's.parquet")
-		mustLake(t, c.Exec(t.Context(), "COPY (SELECT range::INTEGER AS id, 'x' || range % 3 AS word, DATE '2024-01-01' AS day, NULL::DECIMAL(9,2) AS amount FROM range(30)) TO '"+strings.ReplaceAll(path, "'", "''")+"'"))
+		mustLake(t, c.Exec(t.Context(), "COPY (SELECT range::INTEGER AS id, 'x' || range % 3 AS word, DATE '2024-01-01' AS day, NULL::DECIMAL(9,2) AS amount, 0.5::FLOAT AS ratio FROM range(30)) TO '"+strings.ReplaceAll(path, "'", "''")+"'"))
 		table, err := x.Examine(t.Context(), project.Parquet, ports.Artifact{Name: "a.parquet", Path: path})
 		mustLake(t, err)
-		if got := chosenColumns(table); table.Rows != 30 || got != "id INTEGER, word VARCHAR, day DATE, amount DECIMAL(9,2)" {
+		if got := chosenColumns(table); table.Rows != 30 || got != "id INTEGER, word VARCHAR, day DATE, amount DECIMAL(9,2), ratio DOUBLE" {
 			t.Errorf("%d rows of %s", table.Rows, got)
 		}
 		mustLake(t, c.Exec(t.Context(), "COPY (SELECT INTERVAL 1 DAY AS span) TO '"+strings.ReplaceAll(path, "'", "''")+"'"))

@@ -35,7 +35,7 @@ WHERE ($region IS NULL OR region = $region) AND ($regions IS NULL OR region IN (
   AND amount >= $at_least AND ($prices IS NULL OR list_contains($prices, amount))`)})
 	n.Deploy(t, files)
 	n.Refresh(t)
-	server := http.New(n.Asker, n.Deployer, n.Refresher, n.Worker, n.Status, n.Readiness, http.Options{Listen: "127.0.0.1:0"}, slog.New(slog.DiscardHandler)).Handler(false)
+	server := http.New(n.Asker, n.Deployer, n.Refresher, n.Worker, n.Status, n.Keyring, n.Readiness, http.Options{}, slog.New(slog.DiscardHandler)).Handler(false)
 	ask := func(method, path string, query url.Values, body any) (int, string) {
 		var text []byte
 		if body != nil {

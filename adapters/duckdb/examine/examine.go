@@ -99,6 +99,10 @@ func (x *Examiner) parquet(ctx context.Context, a ports.Artifact) (t draft.Table
 		if err := rows.Scan(&name, &kind); err != nil {
 			return t, errors.Join(engine.Translate(err), rows.Close())
 		}
+		// What no source declares, and another type holds exactly.
+		if wider, ok := map[string]string{"FLOAT": "DOUBLE", "TIMESTAMP_NS": "TIMESTAMP"}[kind]; ok {
+			kind = wider
+		}
 		declared, err := project.ParseType(kind)
 		if err != nil {
 			return t, errors.Join(fail.New(fail.Invalid, "column_type", "%s: column %q has type %s, which no source can declare", a.Name, name, kind).Because(err).

@@ -124,7 +124,7 @@ var cases = map[string]replaced{
 	"source_columns_twice":     source("location: a.csv\nformat: csv\ncolumns:\n  id: BIGINT\n  Id: BIGINT\n"),
 	"source_column_empty":      source("location: a.csv\nformat: csv\ncolumns:\n  \"\": BIGINT\n  \"a\\tb\": BIGINT\n"),
 	"source_column_number":     source("location: a.csv\nformat: csv\ncolumns:\n  2024: BIGINT\n"),
-	"source_types_lossy":       source("location: a.csv\nformat: csv\ncolumns:\n  a: HUGEINT\n  b: INTERVAL\n  c: TIMETZ\n  d: INTEGER[3]\n  e: ENUM('x')\n"),
+	"source_types_lossy":       source("location: a.csv\nformat: csv\ncolumns:\n  a: HUGEINT\n  f: REAL\n  b: INTERVAL\n  c: TIMETZ\n  d: INTEGER[3]\n  e: ENUM('x')\n"),
 	"source_types_unknown":     source("location: a.csv\nformat: csv\ncolumns:\n  a: INTEGR\n  b: DECIMAL(50,2)\n  c: VARCHAR(10)\n  d: {typ: INT}\n  e: 5\n"),
 	"sql_empty":                {"models/sales.sql": "/*---\nlayer: mart\n---*/\n\n"},
 	"sql_only_semicolon":       {"models/sales.sql": ";\n"},
