@@ -137,18 +137,39 @@ func (l *Lake) create(ctx context.Context, c *engine.Conn, schema string, tables
 	return nil
 }
 
-// whole tells whether every one of the files is there with its size. A file that cannot be looked at is not lost.
+// whole tells whether every one of the files is there with its size, and begins and ends as Parquet does: of a file that was never synced a
+// power cut may leave the size and zeros. A file that cannot be looked at is not lost.
 func (l *Lake) whole(files []dataFile) (bool, error) {
 	for _, f := range files {
-		info, err := os.Stat(filepath.Join(l.dataDir, filepath.FromSlash(f.path)))
+		sound, err := looksWhole(filepath.Join(l.dataDir, filepath.FromSlash(f.path)), f.size)
 		switch {
-		case errors.Is(err, os.ErrNotExist), err == nil && info.Size() != f.size:
-			return false, nil
-		case err != nil:
+		case err != nil && !errors.Is(err, os.ErrNotExist):
 			return false, fail.New(fail.Unavailable, "data_file_unseen", "the data file %s cannot be looked at", f.path).Because(err).WithFix("check the disk, and that this process may read it")
+		case err != nil || !sound:
+			return false, nil
 		}
 	}
 	return true, nil
+}
+
+// looksWhole looks at a Parquet file's size and at the four bytes at either end.
+func looksWhole(path string, size int64) (bool, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return false, err
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil || info.Size() != size || size < 8 {
+		return false, err
+	}
+	var ends [8]byte
+	for i, at := range []int64{0, size - 4} {
+		if _, err := f.ReadAt(ends[4*i:4*i+4], at); err != nil {
+			return false, err
+		}
+	}
+	return string(ends[:]) == "PAR1PAR1", nil
 }
 
 // columnsOf are what the tables of the schema have.

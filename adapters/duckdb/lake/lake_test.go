@@ -353,20 +353,29 @@ func TestLostHeadIsMadeAnew(t *testing.T) {
 		must(t, b.Close())
 		return mark
 	}
-	commit(1)
-	files, err := filepath.Glob(filepath.Join(o.DataDir, "*", "*", "*.parquet"))
-	must(t, err)
-	if len(files) < 2 {
-		t.Fatalf("only %v", files)
-	}
-	for i, f := range files {
-		if i%2 == 0 {
-			must(t, os.Remove(f))
-		} else {
-			must(t, os.Truncate(f, 0))
+	mark := commit(1)
+	// Each kind of loss in turn, to the files of the head.
+	for i, lose := range []func(path string) error{
+		os.Remove,
+		func(path string) error { return os.Truncate(path, 0) },
+		func(path string) error {
+			info, err := os.Stat(path)
+			if err != nil {
+				return err
+			}
+			return os.WriteFile(path, make([]byte, info.Size()), 0o600)
+		},
+	} {
+		files, err := filepath.Glob(filepath.Join(o.DataDir, "*", "*", "*.parquet"))
+		must(t, err)
+		if len(files) < 2 {
+			t.Fatalf("only %v", files)
 		}
+		for _, f := range files {
+			must(t, lose(f))
+		}
+		mark = commit(refresh.Fence(i + 2))
 	}
-	mark := commit(2)
 	at, _, found, err := l.Find(t.Context(), mark)
 	if err != nil || !found {
 		t.Fatalf("found %t, %v", found, err)
