@@ -39,6 +39,26 @@ func (p *program) node(ctx context.Context) (c *client, running bool, err error)
 	}), true, nil
 }
 
+// inquiry is one question to the API.
+type inquiry struct {
+	method, path string
+	header       map[string]string
+	body         []byte
+}
+
+// answered asks the running node and decodes its answer into doc or, without one, opens the data directory and lets here make doc.
+func (p *program) answered(ctx context.Context, q inquiry, doc any, here func(context.Context, Node) error) error {
+	c, running, err := p.node(ctx)
+	if err != nil {
+		return err
+	}
+	if !running {
+		return p.host.Open(ctx, p.options, p.stderr, here)
+	}
+	defer c.close()
+	return c.ask(ctx, q.method, q.path, q.header, q.body, doc)
+}
+
 func newClient(base string, dial func(ctx context.Context, network, address string) (net.Conn, error)) *client {
 	return &client{base, &http.Client{
 		Transport: &http.Transport{DialContext: dial},

@@ -48,20 +48,11 @@ func (p *program) deploy(ctx context.Context, dir, root string) error {
 		return err
 	}
 	var done deployedDoc
-	c, running, err := p.node(ctx)
-	switch {
-	case err != nil:
+	err = p.answered(ctx, inquiry{method: http.MethodPost, path: "/v1/deployments?source_root=" + url.QueryEscape(root), header: map[string]string{"Content-Type": "application/x-tar"}, body: bundle}, &done, func(ctx context.Context, n Node) error {
+		d, err := n.Deployer.Deploy(ctx, bundle, root, access.Local.Caller(""))
+		done = deployedDoc{d.Workspace, deploymentOf(d.Deployment), d.Models, d.Endpoints}
 		return err
-	case running:
-		defer c.close()
-		err = c.ask(ctx, http.MethodPost, "/v1/deployments?source_root="+url.QueryEscape(root), map[string]string{"Content-Type": "application/x-tar"}, bundle, &done)
-	default:
-		err = p.host.Open(ctx, p.options, p.stderr, func(ctx context.Context, n Node) error {
-			d, err := n.Deployer.Deploy(ctx, bundle, root, access.Local.Caller(""))
-			done = deployedDoc{d.Workspace, deploymentOf(d.Deployment), d.Models, d.Endpoints}
-			return err
-		})
-	}
+	})
 	if err != nil {
 		return err
 	}

@@ -105,15 +105,7 @@ func (p *program) describeOne(ctx context.Context, w serving.Workspace, name str
 
 // described asks the running node for a description or, without one, opens the data directory.
 func (p *program) described(ctx context.Context, path string, doc any, here func(context.Context, *app.Describer) error) error {
-	c, running, err := p.node(ctx)
-	if err != nil {
-		return err
-	}
-	if !running {
-		return p.host.Open(ctx, p.options, p.stderr, func(ctx context.Context, n Node) error { return here(ctx, n.Describer) })
-	}
-	defer c.close()
-	return c.ask(ctx, http.MethodGet, path, nil, nil, doc)
+	return p.answered(ctx, inquiry{method: http.MethodGet, path: path}, doc, func(ctx context.Context, n Node) error { return here(ctx, n.Describer) })
 }
 
 func (p *program) printEndpoint(w serving.Workspace, e app.EndpointDescription) error {

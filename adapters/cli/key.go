@@ -119,20 +119,12 @@ func (p *program) keyCreate(ctx context.Context, asked keyRequestDoc) error {
 
 func (p *program) keyList(ctx context.Context) error {
 	all := keysDoc{Keys: []keyDoc{}}
-	c, running, err := p.node(ctx)
-	switch {
-	case err != nil:
-	case running:
-		defer c.close()
-		err = c.ask(ctx, http.MethodGet, "/v1/keys", nil, nil, &all)
-	default:
-		err = p.host.Open(ctx, p.options, p.stderr, func(_ context.Context, n Node) error {
-			for _, k := range n.Keyring.List() {
-				all.Keys = append(all.Keys, keyOf(k))
-			}
-			return nil
-		})
-	}
+	err := p.answered(ctx, inquiry{method: http.MethodGet, path: "/v1/keys"}, &all, func(_ context.Context, n Node) error {
+		for _, k := range n.Keyring.List() {
+			all.Keys = append(all.Keys, keyOf(k))
+		}
+		return nil
+	})
 	switch {
 	case err != nil:
 		return err
@@ -158,19 +150,11 @@ func (p *program) keyList(ctx context.Context) error {
 
 func (p *program) keyRevoke(ctx context.Context, id access.KeyID) error {
 	var revoked keyDoc
-	c, running, err := p.node(ctx)
-	switch {
-	case err != nil:
-	case running:
-		defer c.close()
-		err = c.ask(ctx, http.MethodDelete, "/v1/keys/"+string(id), nil, nil, &revoked)
-	default:
-		err = p.host.Open(ctx, p.options, p.stderr, func(ctx context.Context, n Node) error {
-			key, err := n.Keyring.Revoke(ctx, access.Local.Caller(""), id)
-			revoked = keyOf(key)
-			return err
-		})
-	}
+	err := p.answered(ctx, inquiry{method: http.MethodDelete, path: "/v1/keys/" + string(id)}, &revoked, func(ctx context.Context, n Node) error {
+		key, err := n.Keyring.Revoke(ctx, access.Local.Caller(""), id)
+		revoked = keyOf(key)
+		return err
+	})
 	switch {
 	case err != nil:
 		return err

@@ -65,20 +65,11 @@ func (p *program) plan(ctx context.Context, dir string, all bool) error {
 		return err
 	}
 	var doc planDoc
-	c, running, err := p.node(ctx)
-	switch {
-	case err != nil:
+	err = p.answered(ctx, inquiry{method: http.MethodPost, path: "/v1/plans", header: map[string]string{"Content-Type": "application/x-tar"}, body: bundle}, &doc, func(ctx context.Context, n Node) error {
+		planned, err := n.Deployer.Plan(ctx, bundle)
+		doc = planOf(planned)
 		return err
-	case running:
-		defer c.close()
-		err = c.ask(ctx, http.MethodPost, "/v1/plans", map[string]string{"Content-Type": "application/x-tar"}, bundle, &doc)
-	default:
-		err = p.host.Open(ctx, p.options, p.stderr, func(ctx context.Context, n Node) error {
-			planned, err := n.Deployer.Plan(ctx, bundle)
-			doc = planOf(planned)
-			return err
-		})
-	}
+	})
 	if err != nil {
 		return err
 	}

@@ -75,21 +75,13 @@ that. Runs that activated nothing are listed by leapview runs.`,
 
 func (p *program) listRuns(ctx context.Context, w serving.Workspace, limit int, keep func(runDoc) bool) error {
 	var all runsDoc
-	c, running, err := p.node(ctx)
-	switch {
-	case err != nil:
-	case running:
-		defer c.close()
-		err = c.ask(ctx, http.MethodGet, workspacePath(w, "/runs?limit="+strconv.Itoa(limit)), nil, nil, &all)
-	default:
-		err = p.host.Open(ctx, p.options, p.stderr, func(ctx context.Context, n Node) error {
-			runs, err := n.Status.Runs(ctx, w, limit)
-			for _, r := range runs {
-				all.Runs = append(all.Runs, runOf(r))
-			}
-			return err
-		})
-	}
+	err := p.answered(ctx, inquiry{method: http.MethodGet, path: workspacePath(w, "/runs?limit="+strconv.Itoa(limit))}, &all, func(ctx context.Context, n Node) error {
+		runs, err := n.Status.Runs(ctx, w, limit)
+		for _, r := range runs {
+			all.Runs = append(all.Runs, runOf(r))
+		}
+		return err
+	})
 	if err != nil {
 		return err
 	}
@@ -146,23 +138,15 @@ func (p *program) showRun(ctx context.Context, w serving.Workspace, id string) e
 		return fail.New(fail.Missing, "unknown_run", "workspace %q has no run %q", w, id).WithFix("leapview runs %s lists them", w)
 	}
 	var run runStepsDoc
-	c, running, err := p.node(ctx)
-	switch {
-	case err != nil:
-	case running:
-		defer c.close()
-		err = c.ask(ctx, http.MethodGet, workspacePath(w, "/runs/"+id), nil, nil, &run)
-	default:
-		err = p.host.Open(ctx, p.options, p.stderr, func(ctx context.Context, n Node) error {
-			r, err := n.Refresher.Run(ctx, w, refresh.RunID(id))
-			if err != nil {
-				return err
-			}
-			checks, err := n.Refresher.Checks(ctx, r.ID)
-			run.checkedRunDoc = checkedRunDoc{runOf(r), checksOf(checks)}
+	err := p.answered(ctx, inquiry{method: http.MethodGet, path: workspacePath(w, "/runs/"+id)}, &run, func(ctx context.Context, n Node) error {
+		r, err := n.Refresher.Run(ctx, w, refresh.RunID(id))
+		if err != nil {
 			return err
-		})
-	}
+		}
+		checks, err := n.Refresher.Checks(ctx, r.ID)
+		run.checkedRunDoc = checkedRunDoc{runOf(r), checksOf(checks)}
+		return err
+	})
 	if err != nil {
 		return err
 	}
