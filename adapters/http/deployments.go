@@ -23,12 +23,12 @@ type deployedDoc struct {
 // deploy is POST /v1/deployments, for local callers only: its body is a project bundle, and the query's source_root is an absolute
 // path of this machine.
 func (r *routes) deploy(c echo.Context) error {
-	query, err := queryValues(c.Request().URL)
+	query, err := queryParams(c.Request().URL)
 	if err != nil {
 		return err
 	}
-	root := query.Get("source_root")
-	if !filepath.IsAbs(root) || len(query) > 1 || len(query["source_root"]) > 1 {
+	root := query["source_root"]
+	if !filepath.IsAbs(root) || len(query) > 1 {
 		return fail.New(fail.Invalid, "bad_source_root", "a deployment needs exactly the query parameter source_root, an absolute path; it is %q", root)
 	}
 	bundle, err := readBody(c, maxBundle, project.ArchiveTooLarge())

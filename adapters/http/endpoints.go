@@ -77,3 +77,19 @@ func queryValues(u *url.URL) (url.Values, error) {
 	}
 	return values, nil
 }
+
+// queryParams are the query string's values by name, each given once.
+func queryParams(u *url.URL) (map[string]string, error) {
+	values, err := queryValues(u)
+	if err != nil {
+		return nil, err
+	}
+	params := make(map[string]string, len(values))
+	for name, v := range values {
+		if len(v) > 1 {
+			return nil, fail.New(fail.Invalid, "repeated_param", "parameter %q is given %d times", name, len(v)).WithFix("give it once")
+		}
+		params[name] = v[0]
+	}
+	return params, nil
+}

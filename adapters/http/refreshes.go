@@ -137,15 +137,15 @@ const defaultRuns = 20
 
 // listRuns is GET /v1/workspaces/{workspace}/runs?limit=N: the newest runs, the newest first.
 func (r *routes) listRuns(c echo.Context) error {
-	query, err := queryValues(c.Request().URL)
+	query, err := queryParams(c.Request().URL)
 	if err != nil {
 		return err
 	}
 	limit := defaultRuns
-	for name, texts := range query {
-		n, err := strconv.Atoi(texts[0])
-		if name != "limit" || err != nil || len(texts) > 1 {
-			return fail.New(fail.Invalid, "bad_limit", "the list of runs has no query parameter %s=%q", name, texts).WithFix("limit=N is the only one, a number from 1 to %d", app.MostRuns)
+	for name, text := range query {
+		n, err := strconv.Atoi(text)
+		if name != "limit" || err != nil {
+			return fail.New(fail.Invalid, "bad_limit", "the list of runs has no query parameter %s=%q", name, text).WithFix("limit=N is the only one, a number from 1 to %d", app.MostRuns)
 		}
 		limit = n
 	}

@@ -162,6 +162,19 @@ func endpointChanges(old, next Endpoint) []string {
 	if !reflect.DeepEqual(bare(old.Params), bare(next.Params)) {
 		reasons = append(reasons, "its parameters changed")
 	}
+	// Rows may come in another order, or a call that was accepted be refused.
+	if !reflect.DeepEqual(old.OrderBy.Unplaced(), next.OrderBy.Unplaced()) {
+		reasons = append(reasons, "how it is sorted changed")
+	}
+	choice := func(e Endpoint) (names []string) {
+		for _, c := range e.Endpoint.Columns.Allow {
+			names = append(names, c.Name)
+		}
+		return names
+	}
+	if !slices.Equal(choice(old), choice(next)) {
+		reasons = append(reasons, "which columns can be picked changed")
+	}
 	return reasons
 }
 

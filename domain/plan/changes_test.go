@@ -55,6 +55,14 @@ func TestCompare(t *testing.T) {
 		},
 			"changed model m2 (its columns come in another order; its SQL changed)\naffected endpoint e (it reads m2)\n"},
 		"checks": {func(r *Release) { r.Models[0].Checks[0].Severity = project.SeverityWarn }, "changed model m1 (its checks changed)\n"},
+		"an endpoint's choices": {func(r *Release) {
+			r.Endpoints[0].OrderBy = project.OrderBy{Allow: []project.Column{{Name: "a", At: project.Position{Line: 9}}}}
+			r.Endpoints[0].Endpoint.Columns.Allow = []project.Column{{Name: "a"}}
+		}, "changed endpoint e (how it is sorted changed; which columns can be picked changed)\n"},
+		"an endpoint's descriptions, examples and places": {func(r *Release) {
+			r.Endpoints[0].Examples = []project.Example{{Name: "x"}}
+			r.Endpoints[0].Endpoint.Columns.Described = []project.Column{{Name: "a"}}
+		}, ""},
 		"an endpoint": {func(r *Release) { r.Endpoints[0].Limit, r.Endpoints[0].Params = 20, nil },
 			"changed endpoint e (its limit is 20 instead of 10 rows; its parameters changed)\n"},
 		"gone and new": {func(r *Release) {

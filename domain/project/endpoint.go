@@ -1,6 +1,9 @@
 package project
 
-import "fmt"
+import (
+	"fmt"
+	"slices"
+)
 
 // Endpoint is a named, parameterised question over the models.
 type Endpoint struct {
@@ -25,6 +28,20 @@ type OrderBy struct {
 	Default []Order
 	// Ties sorts rows that all keys before leave equal; empty leaves such rows in any order.
 	Ties []Order
+}
+
+// Unplaced is the declaration without its places, to be compared with another.
+func (o OrderBy) Unplaced() OrderBy {
+	o.Allow, o.Default, o.Ties = slices.Clone(o.Allow), slices.Clone(o.Default), slices.Clone(o.Ties)
+	for i := range o.Allow {
+		o.Allow[i].At = Position{}
+	}
+	for _, keys := range [][]Order{o.Default, o.Ties} {
+		for i := range keys {
+			keys[i].At = Position{}
+		}
+	}
+	return o
 }
 
 // Order is one sort key. NULL sorts last in both directions.
