@@ -37,9 +37,9 @@ func (d *Describer) Endpoints(ctx context.Context, w serving.Workspace) (Asked, 
 	if err != nil {
 		return Asked{}, nil, err
 	}
-	slices.SortFunc(rel.Endpoints, func(a, b plan.Endpoint) int { return strings.Compare(a.Name, b.Name) })
-	list := make([]EndpointDescription, len(rel.Endpoints))
-	for i, e := range rel.Endpoints {
+	endpoints := slices.SortedFunc(slices.Values(rel.Endpoints), func(a, b plan.Endpoint) int { return strings.Compare(a.Name, b.Name) })
+	list := make([]EndpointDescription, len(endpoints))
+	for i, e := range endpoints {
 		list[i] = describe(e)
 	}
 	return Asked{Workspace: w, Lineage: s.Lineage, Pointer: s.Pointer}, list, nil

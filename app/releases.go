@@ -3,6 +3,8 @@ package app
 import (
 	"context"
 	"errors"
+	"slices"
+	"sync"
 	"time"
 
 	"leapview/domain/fail"
@@ -12,21 +14,51 @@ import (
 	"leapview/ports"
 )
 
+// keptReleases bounds the compiled releases that are kept in memory.
+const keptReleases = 16
+
 // Releases turns project bundles into compiled releases, and those into generations.
 type Releases struct {
 	bundles   ports.Bundles
 	documents ports.Documents
 	compiler  ports.Compiler
 	reader    ports.Reader
+	// compiled are the releases used last, the last one first. A release is a function of its id in one process, and nobody changes one,
+	// so that a refresh or a description need not bind every statement of the project again.
+	mu       sync.Mutex
+	compiled []plan.Release
 }
 
 // NewReleases wires the ports that compiling needs.
 func NewReleases(bundles ports.Bundles, documents ports.Documents, compiler ports.Compiler, reader ports.Reader) *Releases {
-	return &Releases{bundles, documents, compiler, reader}
+	return &Releases{bundles: bundles, documents: documents, compiler: compiler, reader: reader}
+}
+
+// kept gives the compiled release when it is among those used last.
+func (r *Releases) kept(id project.Digest) (plan.Release, bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	i := slices.IndexFunc(r.compiled, func(rel plan.Release) bool { return rel.ID == id })
+	if i < 0 {
+		return plan.Release{}, false
+	}
+	rel := r.compiled[i]
+	r.compiled = slices.Insert(slices.Delete(r.compiled, i, i+1), 0, rel)
+	return rel, true
+}
+
+func (r *Releases) keep(rel plan.Release) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	others := slices.DeleteFunc(r.compiled, func(x plan.Release) bool { return x.ID == rel.ID })
+	r.compiled = append([]plan.Release{rel}, others[:min(len(others), keptReleases-1)]...)
 }
 
 // compile decodes and compiles a bundle whose digest is id.
 func (r *Releases) compile(ctx context.Context, id project.Digest, bundle []byte) (plan.Release, error) {
+	if rel, ok := r.kept(id); ok {
+		return rel, nil
+	}
 	files, err := project.Unpack(bundle)
 	if err != nil {
 		return plan.Release{}, err
@@ -36,7 +68,11 @@ func (r *Releases) compile(ctx context.Context, id project.Digest, bundle []byte
 		return plan.Release{}, err
 	}
 	rel, err := r.compiler.Compile(ctx, id, p)
-	return rel, lined(err, files)
+	if err != nil {
+		return plan.Release{}, lined(err, files)
+	}
+	r.keep(rel)
+	return rel, nil
 }
 
 // lined gives an error that is a list of problems the text of their lines.
@@ -48,7 +84,7 @@ func lined(err error, files []project.File) error {
 	return err
 }
 
-// load compiles a stored release.
+// load compiles a stored release. Its bundle is read and proved every time: what is activated has to be there for the next start.
 func (r *Releases) load(ctx context.Context, id project.Digest) (plan.Release, error) {
 	bundle, err := r.bundles.Get(ctx, id)
 	if err != nil {
