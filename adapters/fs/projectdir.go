@@ -26,8 +26,8 @@ type projectFolder struct{ name, ending string }
 
 // ReadProject reads the project files in a folder: leapview.yaml, sources/*.yaml, models/*.sql, endpoints/*.sql and tests/*.yaml,
 // sorted by path. What its author believes to count and is not read is a problem: in those folders any other file, folder or link, and
-// beside them whatever ends like a project file. Hidden files, README*, LICENSE* and, in those folders, *.md are left alone, and so is
-// all data. Links are never followed.
+// beside them whatever ends like a project file. Hidden files, README*, LICENSE*, what editors leave beside a file and, in those
+// folders, *.md are left alone, and so is all data. Links are never followed.
 func ReadProject(dir string) ([]project.File, error) {
 	root, err := openRoot(dir)
 	if errors.Is(err, iofs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) {
@@ -160,10 +160,15 @@ func notAProject(root *os.Root, dir string) error {
 	return fail.New(fail.Missing, "not_a_project", "%s holds no %s, so it is not a project", dir, projectFile).WithFix("%s", fix)
 }
 
-// aside tells whether a file or folder of this name is nobody's mistake, wherever it is.
+// aside tells whether a file or folder of this name is nobody's mistake, wherever it is. What editors and patches leave beside the files
+// that they change is none.
 func aside(name string) bool {
-	return name[0] == '.' || strings.HasPrefix(name, "README") || strings.HasPrefix(name, "LICENSE")
+	return name[0] == '.' || strings.HasPrefix(name, "README") || strings.HasPrefix(name, "LICENSE") ||
+		name[0] == '#' || strings.HasSuffix(name, "~") || slices.Contains(leftEndings, path.Ext(name))
 }
+
+// leftEndings are the endings of the copies that editors and patches leave.
+var leftEndings = []string{".bak", ".orig", ".rej", ".swp", ".tmp"}
 
 // projectEnding tells whether a file of this name looks like a project file. No format of source data ends so.
 func projectEnding(name string) bool {

@@ -15,7 +15,7 @@ import (
 func TestReadProject(t *testing.T) {
 	dir := t.TempDir()
 	want := []string{"endpoints/e.sql", "leapview.yaml", "models/a.sql", "models/b.sql", "sources/s.yaml"}
-	for _, p := range append([]string{"README.md", "notes.txt", ".git/config", ".leapview/leapview.db", "data/x.csv", "models/.a.sql.swp", "models/README.md", "sources/.keep"}, want...) {
+	for _, p := range append([]string{"README.md", "notes.txt", ".git/config", ".leapview/leapview.db", "data/x.csv", "models/.a.sql.swp", "models/a.sql~", "models/a.sql.bak", "models/#a.sql#", "models/README.md", "sources/.keep"}, want...) {
 		write(t, filepath.Join(dir, p), "content of "+p)
 	}
 	link(t, "/etc", filepath.Join(dir, "elsewhere"))
@@ -44,7 +44,7 @@ func TestReadProjectProblems(t *testing.T) {
 	dir := t.TempDir()
 	write(t, filepath.Join(dir, "leapview.yaml"), "name: x")
 	write(t, filepath.Join(dir, "sources", "s.yml"), "x")
-	write(t, filepath.Join(dir, "models", "m.sql~"), "x")
+	write(t, filepath.Join(dir, "models", "m.sq"), "x")
 	write(t, filepath.Join(dir, "models", "deep", "m.sql"), "x")
 	link(t, "/etc/hostname", filepath.Join(dir, "models", "l.sql"))
 	link(t, "models", filepath.Join(dir, "endpoints"))
@@ -52,7 +52,7 @@ func TestReadProjectProblems(t *testing.T) {
 	if fail.KindOf(err) != fail.Invalid {
 		t.Fatalf("got %v", err)
 	}
-	for _, want := range []string{"endpoints: it is not a folder", "models/deep: folders inside models", "models/l.sql: it is not a regular file", "models/m.sql~: a file in models ends in .sql", "sources/s.yml: a file in sources ends in .yaml"} {
+	for _, want := range []string{"endpoints: it is not a folder", "models/deep: folders inside models", "models/l.sql: it is not a regular file", "models/m.sq: a file in models ends in .sql", "sources/s.yml: a file in sources ends in .yaml"} {
 		if !strings.Contains(err.Error(), want) {
 			t.Errorf("%q is missing in:\n%v", want, err)
 		}

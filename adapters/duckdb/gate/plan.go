@@ -208,6 +208,7 @@ func engineError(answer tree) *bindError {
 	}
 	// What follows the first line lists candidates and overloads, by the dozen.
 	e.Message, _, _ = strings.Cut(text, "\n")
+	e.Message = strings.TrimRight(e.Message, "!. ")
 	if e.name == "" {
 		// Some messages quote the name and carry no place.
 		if _, rest, ok := strings.Cut(e.Message, `"`); ok {

@@ -208,7 +208,7 @@ var inFolders = map[string]replaced{
 	"folder_of_another_name":   {"model/sales.sql": "SELECT 1\n", "model/.sales.sql.swp": "", "endpoint/README": "x"},
 	"folder_in_capitals":       {"Sources/orders.yaml": "format: csv\n", "Models/Sales.SQL": "SELECT 1\n"},
 	"folder_inside":            {"analytics/models/sales.sql": "SELECT 1\n", "models/eu/sales.sql": "SELECT 1\n"},
-	"folder_with_other_files":  {"models/sales.txt": "x\n", "models/sales.sql~": "x\n", "sources/orders.yml": "x\n", "endpoints/Region.SQL": "x\n", "sources/LICENSE.txt": "x", "models/notes.md": "x"},
+	"folder_with_other_files":  {"models/sales.txt": "x\n", "models/sales.sq": "x\n", "models/sales.sql~": "x\n", "sources/orders.yml": "x\n", "endpoints/Region.SQL": "x\n", "sources/LICENSE.txt": "x", "models/notes.md": "x"},
 	"folder_beside_the_others": {"orders.yaml": "format: csv\n", "sales.sql": "SELECT 1\n", "leapview.yml": "name: shop\n", "metrics/sales.yaml": "x: 1\n"},
 }
 
