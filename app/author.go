@@ -117,7 +117,11 @@ func (*Author) scene(rel plan.Release, t project.Test) (*scene, error) {
 	}
 	relations := map[string][]project.Column{}
 	for _, s := range rel.Project.Sources {
-		relations[s.Name] = s.Columns
+		// A case writes the columns by their own names, and their values in the engine's own form.
+		for _, c := range s.Columns {
+			c.From, c.Format = "", ""
+			relations[s.Name] = append(relations[s.Name], c)
+		}
 	}
 	for _, m := range rel.Models {
 		relations[m.Name] = m.Columns

@@ -1,6 +1,11 @@
 package app
 
 import (
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
 	"leapview/domain/project"
 	"leapview/domain/refresh"
 	"leapview/ports"
@@ -15,4 +20,31 @@ func consumed(sources []project.Source, artifacts map[string][]ports.Artifact) [
 		}
 	}
 	return files
+}
+
+// newest is when the last written of the files was written.
+func newest(artifacts []ports.Artifact) time.Time {
+	var at time.Time
+	for _, a := range artifacts {
+		if a.Modified.After(at) {
+			at = a.Modified
+		}
+	}
+	return at
+}
+
+// leftOut says which columns of a source's files were left out; "" when none were.
+func leftOut(s project.Source, staged ports.Staged) string {
+	const most = 20
+	names := make([]string, 0, most)
+	for _, name := range staged.Ignored[:min(len(staged.Ignored), most)] {
+		names = append(names, strconv.Quote(name))
+	}
+	switch n := len(staged.Ignored); {
+	case n == 0:
+		return ""
+	case n > most:
+		names = append(names, fmt.Sprintf("and %d more", n-most))
+	}
+	return fmt.Sprintf("%s: columns that source %q does not declare were left out: %s", s.At.File, s.Name, strings.Join(names, ", "))
 }

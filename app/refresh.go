@@ -177,7 +177,7 @@ func (r *Refresher) refresh(ctx context.Context, w serving.Workspace, id refresh
 	scope := refresh.Scope{Workspace: w, Run: id}
 
 	// 1. The attempt takes the next fence on the workspace row. From here it protects whatever snapshot carries its mark.
-	rel, deployment, begun, err := r.begin(ctx, scope)
+	rel, before, begun, err := r.begin(ctx, scope)
 	if err != nil {
 		return none, err
 	}
@@ -199,9 +199,14 @@ func (r *Refresher) refresh(ctx context.Context, w serving.Workspace, id refresh
 	artifacts := map[string][]ports.Artifact{}
 	for _, s := range rel.Project.Sources {
 		report(plan.Progress{Phase: plan.PhaseAcquire, Subject: s.Name})
-		a, err := r.sources.Acquire(ctx, id, deployment.SourceRoot, s)
+		a, err := r.sources.Acquire(ctx, id, before.Deployment.SourceRoot, s)
 		if err != nil {
 			return none, err
+		}
+		if s.Bounds.Freshness > 0 {
+			if err := s.AcceptAge(newest(a), r.clock.Now()); err != nil {
+				return none, err
+			}
 		}
 		artifacts[s.Name] = a
 		report(plan.Progress{Phase: plan.PhaseAcquire, Subject: s.Name, Done: true, Rows: -1})
@@ -216,20 +221,29 @@ func (r *Refresher) refresh(ctx context.Context, w serving.Workspace, id refresh
 			log.WarnContext(ctx, "build was not closed cleanly", "error", err)
 		}
 	}()
+	rows := map[string]int64{}
 	for _, s := range rel.Project.Sources {
 		report(plan.Progress{Phase: plan.PhaseStage, Subject: s.Name})
-		rows, err := build.Stage(ctx, s, artifacts[s.Name])
+		staged, err := build.Stage(ctx, s, artifacts[s.Name])
 		if err != nil {
 			return none, err
 		}
-		report(plan.Progress{Phase: plan.PhaseStage, Subject: s.Name, Done: true, Rows: rows})
+		if err := s.AcceptRows(staged.Rows, before.ActiveRows[s.Name]); err != nil {
+			return none, err
+		}
+		rows[s.Name] = staged.Rows
+		warning := leftOut(s, staged)
+		if warning != "" {
+			log.WarnContext(ctx, "columns were left out", "source", s.Name, "columns", staged.Ignored)
+		}
+		report(plan.Progress{Phase: plan.PhaseStage, Subject: s.Name, Done: true, Rows: staged.Rows, Warning: warning})
 	}
 
 	// 3. Missing tables are recorded, then created empty in commits of their own, since a schema change inside the data
 	// transaction is not safe beside readers. Then one transaction writes all rows and the mark.
 	if err := r.record(ctx, scope, func(s refresh.State, now time.Time) ([]refresh.Event, error) {
 		// What was read is told by the same transaction.
-		events, err := s.RecordSources(begun, consumed(rel.Project.Sources, artifacts), now)
+		events, err := s.RecordSources(begun, consumed(rel.Project.Sources, artifacts), rows, now)
 		if err != nil {
 			return nil, err
 		}
@@ -369,20 +383,20 @@ func (r *Refresher) refresh(ctx context.Context, w serving.Workspace, id refresh
 }
 
 // begin compiles the deployed release, so that the mark can name its plan, and begins the attempt. A deploy in between is compiled
-// anew, a few times.
-func (r *Refresher) begin(ctx context.Context, scope refresh.Scope) (rel plan.Release, d refresh.Deployment, begun refresh.Begun, err error) {
+// anew, a few times. before is the state that the attempt began in.
+func (r *Refresher) begin(ctx context.Context, scope refresh.Scope) (rel plan.Release, before refresh.State, begun refresh.Begun, err error) {
 	for range 3 {
 		var state refresh.State
 		if state, err = r.control.Load(ctx, scope); err != nil {
-			return rel, d, begun, err
+			return rel, before, begun, err
 		}
 		if rel, err = r.releases.load(ctx, state.Deployment.Release); err != nil {
-			return rel, d, begun, err
+			return rel, before, begun, err
 		}
 		err = r.record(ctx, scope, func(s refresh.State, now time.Time) ([]refresh.Event, error) {
 			var events []refresh.Event
 			var err error
-			d = s.Deployment
+			before = s
 			begun, events, err = s.Begin(string(r.boot), rel.ID, rel.Digest(), now)
 			return events, err
 		})
@@ -390,7 +404,7 @@ func (r *Refresher) begin(ctx context.Context, scope refresh.Scope) (rel plan.Re
 			break
 		}
 	}
-	return rel, d, begun, err
+	return rel, before, begun, err
 }
 
 // prepareNext begins to prepare and warm the generation over the candidate, and gives the function that waits for it.

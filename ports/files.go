@@ -2,6 +2,7 @@ package ports
 
 import (
 	"context"
+	"time"
 
 	"leapview/domain/project"
 	"leapview/domain/refresh"
@@ -15,13 +16,15 @@ type Artifact struct {
 	Path   string
 	Size   int64
 	SHA256 project.Digest
+	// Modified is when the source file was last written.
+	Modified time.Time
 }
 
 // Sources acquires declared source files.
 type Sources interface {
 	// Acquire copies every file that the source's location matches below root into the run's staging folder, computing size and
 	// digest on the way, and gives them sorted by name. A location that matches nothing, leaves root (also through a link), or
-	// exceeds a bound is refused, and so is a file that changes while it is copied.
+	// exceeds a bound, the source's own or the node's, is refused, and so is a file that changes while it is copied.
 	Acquire(ctx context.Context, run refresh.RunID, root string, source project.Source) ([]Artifact, error)
 	// Write stages content of our own for the source, as if it had been acquired under the name. What the run staged for the same
 	// source before is replaced.

@@ -40,9 +40,9 @@ type LakeSurvey struct {
 
 // Build is one refresh's turn at the lake. It is used by one goroutine.
 type Build interface {
-	// Stage reads the artifacts of a source, as declared, into a table that only this build sees, and gives its row count. A
-	// row, file or header that does not fit the declaration is a project.Problems with the artifact's own name and line.
-	Stage(ctx context.Context, source project.Source, artifacts []Artifact) (rows int64, err error)
+	// Stage reads the artifacts of a source, as declared, into a table that only this build sees. A row, file or header that does not
+	// fit the declaration is a project.Problems with the artifact's own name and line. The source's bounds are the caller's to hold.
+	Stage(ctx context.Context, source project.Source, artifacts []Artifact) (Staged, error)
 	// Create makes the models' physical tables, empty, each in its own commit. A table that exists with its columns is left alone.
 	Create(ctx context.Context, models []plan.Model) error
 	// Commit builds the models in order, all rows of each, and commits them with the mark as one snapshot. progress is called
@@ -51,6 +51,13 @@ type Build interface {
 	Commit(ctx context.Context, models []plan.Model, mark refresh.Mark, progress func(plan.Progress)) error
 	// Close gives the writer back and forgets everything staged. Twice is once.
 	Close() error
+}
+
+// Staged is what a source brought in.
+type Staged struct {
+	Rows int64
+	// Ignored are columns of its files that are not declared and were left out, sorted.
+	Ignored []string
 }
 
 // Compiler turns a decoded project into a compiled release. It binds every statement against the declared columns of the sources

@@ -112,6 +112,7 @@ type stepDoc struct {
 	Subject string     `json:"subject"`
 	Done    bool       `json:"done"`
 	Rows    *int64     `json:"rows"`
+	Warning string     `json:"warning"`
 }
 
 type activeDoc struct {

@@ -40,6 +40,9 @@ func (s *progress) step(p plan.Progress) {
 	if p.Phase == plan.PhaseActivate {
 		return
 	}
+	if p.Warning != "" {
+		s.line("warning: %s", printable(p.Warning))
+	}
 	word := phaseWords[p.Phase]
 	if word == "" {
 		word = string(p.Phase)

@@ -79,6 +79,9 @@ func (s *Sources) Acquire(ctx context.Context, run refresh.RunID, root string, s
 		return nil, fail.New(fail.Missing, "source_missing", "source %q: no file matches %q below the source root %s", source.Name, source.Location, root).
 			WithFix("put the file there, or correct the location in %s", source.At.File)
 	}
+	if err := source.AcceptCount(len(names)); err != nil {
+		return nil, err
+	}
 	target := filepath.Join(s.staged, string(run), source.Name)
 	if err := os.RemoveAll(target); err != nil {
 		return nil, storeError(err, "remove what was staged in %s", target)
@@ -89,7 +92,7 @@ func (s *Sources) Acquire(ctx context.Context, run refresh.RunID, root string, s
 	var artifacts []ports.Artifact
 	left := s.bounds.MaxBytes
 	for i, name := range names {
-		a, err := s.stage(ctx, dir, source.Name, name, filepath.Join(target, fmt.Sprintf("%04d-%s", i, stagedName(name))), left)
+		a, err := s.stage(ctx, dir, source, name, filepath.Join(target, fmt.Sprintf("%04d-%s", i, stagedName(name))), left)
 		if err != nil {
 			// The failure is what the caller must hear of; Release removes what stays.
 			_ = os.RemoveAll(target)
@@ -135,8 +138,9 @@ func (s *Sources) Release(_ context.Context, run refresh.RunID) error {
 	return nil
 }
 
-// stage copies one file and proves that it stayed the same meanwhile. left is what the source's bound still allows.
-func (s *Sources) stage(ctx context.Context, root *os.Root, source, name, target string, left int64) (ports.Artifact, error) {
+// stage copies one file and proves that it stayed the same meanwhile. left is what the node's bound on the source still allows.
+func (s *Sources) stage(ctx context.Context, root *os.Root, of project.Source, name, target string, left int64) (ports.Artifact, error) {
+	source := of.Name
 	changed := func(how string) error {
 		return fail.New(fail.Conflict, "source_changed", "source %q: %s %s while it was copied, so it is not finalized", source, name, how).
 			WithFix("write source files under another name and rename them when they are complete, then refresh again")
@@ -162,6 +166,9 @@ func (s *Sources) stage(ctx context.Context, root *os.Root, source, name, target
 	if before.Size() > left {
 		return ports.Artifact{}, fail.New(fail.Limit, "source_bytes", "source %q: its files have more than %d bytes together, reached at %s (limit source_bytes = %d)", source, s.bounds.MaxBytes, name, s.bounds.MaxBytes).
 			WithFix("narrow its location, split it into several sources, or raise --source-bytes of what refreshes")
+	}
+	if err := of.AcceptBytes(s.bounds.MaxBytes-left+before.Size(), name); err != nil {
+		return ports.Artifact{}, err
 	}
 	out, err := os.OpenFile(target, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {
@@ -193,7 +200,7 @@ func (s *Sources) stage(ctx context.Context, root *os.Root, source, name, target
 	if size != before.Size() || after.Size() != before.Size() || !after.ModTime().Equal(before.ModTime()) {
 		return ports.Artifact{}, changed("was written")
 	}
-	return ports.Artifact{Name: name, Path: target, Size: size, SHA256: project.Digest(hex.EncodeToString(hash.Sum(nil)))}, nil
+	return ports.Artifact{Name: name, Path: target, Size: size, SHA256: project.Digest(hex.EncodeToString(hash.Sum(nil))), Modified: before.ModTime()}, nil
 }
 
 // copyWriter writes a staged copy. Its errors are classified here, where they can be told from those of reading the source.

@@ -77,6 +77,8 @@ type stepDoc struct {
 	Done    bool       `json:"done"`
 	// Rows is null when the step makes none, or has not ended.
 	Rows *int64 `json:"rows"`
+	// Warning is what to look at although the step ended well.
+	Warning string `json:"warning,omitempty"`
 }
 
 // requestRefresh is POST /v1/workspaces/{workspace}/refreshes. The run is worked on after the answer.
@@ -122,10 +124,13 @@ func (r *routes) shade(c echo.Context, doc *runStepsDoc) {
 	}
 }
 
-// hideRows takes out what quotes rows: they are of the sources, or of a snapshot that may never be activated.
+// hideRows takes out what quotes rows or headers: they are of the sources, or of a snapshot that may never be activated.
 func (d *runStepsDoc) hideRows() {
 	for i := range d.Checks {
 		d.Checks[i].Sample = nil
+	}
+	for i := range d.Steps {
+		d.Steps[i].Warning = ""
 	}
 	if d.Failure != nil {
 		d.Failure.Message = "the refresh failed; a key with the role analyst is told why"
@@ -193,7 +198,7 @@ func (r *routes) runDoc(run refresh.Run) runDoc {
 func stepDocs(steps []app.Step) []stepDoc {
 	docs := make([]stepDoc, len(steps))
 	for i, s := range steps {
-		docs[i] = stepDoc{At: s.At.UTC(), Phase: s.Phase, Subject: s.Subject, Done: s.Done}
+		docs[i] = stepDoc{At: s.At.UTC(), Phase: s.Phase, Subject: s.Subject, Done: s.Done, Warning: s.Warning}
 		if s.Done && s.Rows >= 0 {
 			docs[i].Rows = &s.Rows
 		}

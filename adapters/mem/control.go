@@ -55,7 +55,9 @@ type controlState struct {
 	runs     []refresh.Run
 	attempts map[refresh.Fence]refresh.Row
 	// sources are what the attempts read.
-	sources     map[refresh.Fence][]refresh.SourceFile
+	sources map[refresh.Fence][]refresh.SourceFile
+	// rows are how many each of their sources had; the inner maps are never changed.
+	rows        map[refresh.Fence]map[string]int64
 	pointers    map[serving.Workspace]serving.Pointer
 	tables      map[controlTable]string
 	protections map[controlHold]serving.Snapshot
@@ -102,7 +104,7 @@ type Protection struct {
 func NewControl() *Control {
 	return &Control{disk: &controlDisk{state: &controlState{
 		fences: map[serving.Workspace]refresh.Fence{}, releases: map[controlRelease]bool{}, deployments: map[serving.Workspace][]refresh.Deployment{},
-		attempts: map[refresh.Fence]refresh.Row{}, sources: map[refresh.Fence][]refresh.SourceFile{}, pointers: map[serving.Workspace]serving.Pointer{}, tables: map[controlTable]string{},
+		attempts: map[refresh.Fence]refresh.Row{}, sources: map[refresh.Fence][]refresh.SourceFile{}, rows: map[refresh.Fence]map[string]int64{}, pointers: map[serving.Workspace]serving.Pointer{}, tables: map[controlTable]string{},
 		protections: map[controlHold]serving.Snapshot{}, leases: map[controlLease]bool{},
 	}}}
 }
@@ -320,7 +322,7 @@ func (d *controlDisk) now() *controlState {
 
 func (s *controlState) clone() *controlState {
 	return &controlState{lake: s.lake, fences: maps.Clone(s.fences), releases: maps.Clone(s.releases), deployments: maps.Clone(s.deployments),
-		runs: slices.Clone(s.runs), attempts: maps.Clone(s.attempts), sources: maps.Clone(s.sources), pointers: maps.Clone(s.pointers), tables: maps.Clone(s.tables),
+		runs: slices.Clone(s.runs), attempts: maps.Clone(s.attempts), sources: maps.Clone(s.sources), rows: maps.Clone(s.rows), pointers: maps.Clone(s.pointers), tables: maps.Clone(s.tables),
 		protections: maps.Clone(s.protections), leases: maps.Clone(s.leases), audit: slices.Clip(s.audit), keys: slices.Clone(s.keys)}
 }
 
@@ -367,6 +369,11 @@ func (s *controlState) load(scope refresh.Scope) (refresh.State, error) {
 	}
 	if out.Run == nil {
 		return out, nil
+	}
+	for fence, row := range s.attempts {
+		if row.Mark.Workspace == w && row.Stage == refresh.StageActivated && row.Snapshot == out.Pointer.Snapshot {
+			out.ActiveRows = maps.Clone(s.rows[fence])
+		}
 	}
 	row := s.newest(out.Run.ID)
 	if row.Stage == "" || row.Stage == refresh.StageActivated {

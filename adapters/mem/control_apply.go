@@ -178,7 +178,21 @@ func (s *controlState) acquired(w serving.Workspace, e refresh.SourcesAcquired) 
 		}
 		files = append(files, f)
 	}
+	for source, n := range e.Rows {
+		if _, stored := s.rows[m.Fence][source]; stored {
+			return alreadyStored("rows of source " + source)
+		}
+		if source == "" || n < 0 {
+			return controlDefect("a source has a name and a number of rows")
+		}
+	}
 	s.sources[m.Fence] = files
+	if s.rows[m.Fence] == nil {
+		s.rows[m.Fence] = maps.Clone(e.Rows)
+	} else {
+		s.rows[m.Fence] = maps.Clone(s.rows[m.Fence])
+		maps.Copy(s.rows[m.Fence], e.Rows)
+	}
 	return nil
 }
 

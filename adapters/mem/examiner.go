@@ -35,7 +35,7 @@ func (x Examiner) Examine(ctx context.Context, format project.Format, a ports.Ar
 	switch format {
 	case project.CSV:
 		return draft.ReadCSV(a.Name, bytes.NewReader(content))
-	case project.JSON:
+	case project.JSON, project.NDJSON:
 		return draft.ReadJSON(a.Name, bytes.NewReader(content))
 	case project.Parquet:
 	}

@@ -241,34 +241,34 @@ func (b *build) usable(ctx context.Context) error {
 }
 
 // Stage is ports.Build's.
-func (b *build) Stage(ctx context.Context, source project.Source, artifacts []ports.Artifact) (int64, error) {
+func (b *build) Stage(ctx context.Context, source project.Source, artifacts []ports.Artifact) (ports.Staged, error) {
 	if err := b.usable(ctx); err != nil {
-		return 0, err
+		return ports.Staged{}, err
 	}
 	if problems := unsupportedSource(source); len(problems) > 0 {
-		return 0, problems
+		return ports.Staged{}, problems
 	}
 	staged := relation{columns: source.Columns}
 	for _, a := range artifacts {
 		if err := ended(ctx); err != nil {
-			return 0, err
+			return ports.Staged{}, err
 		}
 		content, err := b.store.o.Content(a)
 		if err != nil {
-			return 0, err
+			return ports.Staged{}, err
 		}
 		read := readCSV
-		if source.Format == project.JSON {
+		if source.Format != project.CSV {
 			read = readJSON
 		}
 		rows, err := read(source, a.Name, content)
 		if err != nil {
-			return 0, err
+			return ports.Staged{}, err
 		}
 		staged.rows = append(staged.rows, rows...)
 	}
 	b.staged[source.Name] = staged
-	return int64(len(staged.rows)), nil
+	return ports.Staged{Rows: int64(len(staged.rows))}, nil
 }
 
 // Create is ports.Build's.

@@ -20,7 +20,10 @@ const maxContent = 64 << 20
 // unsupportedSource are the problems of a source whose format or types the store does not have.
 func unsupportedSource(s project.Source) project.Problems {
 	var problems project.Problems
-	if s.Format != project.CSV && s.Format != project.JSON {
+	if d := s.Dialect; d.Quote != "" || d.Escape != "" || d.Encoding != "" || d.SkipLines != 0 || d.Comment != "" || d.Pad || s.OnChange == project.ChangeIgnore {
+		problems = append(problems, project.Problem{At: s.At, Message: fmt.Sprintf("the in-memory store does not read files that are written like those of source %q", s.Name)})
+	}
+	if s.Format == project.Parquet {
 		problems = append(problems, project.Problem{At: s.At, Message: fmt.Sprintf("the in-memory store does not read the format %s of source %q", s.Format, s.Name)})
 	}
 	for _, c := range s.Columns {
@@ -31,7 +34,7 @@ func unsupportedSource(s project.Source) project.Problems {
 	return problems
 }
 
-// readCSV reads a file of the source, whose header must be the declared columns in their order. A quoted field is never NULL.
+// readCSV reads a file of the source, whose header, if it has one, must be the declared columns in their order. A quoted field is never NULL.
 func readCSV(s project.Source, name string, content []byte) ([][]value, error) {
 	wrong := func(line int, format string, args ...any) error {
 		return project.Problems{{At: project.Position{File: name, Line: line, Column: 1}, Message: fmt.Sprintf(format, args...)}}
@@ -49,7 +52,7 @@ func readCSV(s project.Source, name string, content []byte) ([][]value, error) {
 	}
 	header := make([]string, len(s.Columns))
 	for i, c := range s.Columns {
-		header[i] = c.Name
+		header[i] = c.FileColumn()
 	}
 	lines := bytes.SplitAfter(content, []byte("\n"))
 	var rows [][]value
@@ -73,7 +76,7 @@ func readCSV(s project.Source, name string, content []byte) ([][]value, error) {
 			return nil, fmt.Errorf("read %s: %w", name, err)
 		}
 		line, _ := r.FieldPos(0)
-		if first {
+		if first && !s.Dialect.Headless {
 			if !slices.Equal(fields, header) {
 				return nil, wrong(line, "the header names the columns %s, declared are %s", strings.Join(fields, ", "), strings.Join(header, ", "))
 			}
@@ -85,6 +88,13 @@ func readCSV(s project.Source, name string, content []byte) ([][]value, error) {
 			quoted := column <= len(lines[at-1]) && lines[at-1][column-1] == '"'
 			if !quoted && (text == "" || slices.Contains(s.NullTexts, text)) {
 				continue
+			}
+			if form := s.FieldForm(s.Columns[i]); form != nil {
+				own, ok := form.Append(nil, []byte(text))
+				if !ok {
+					return nil, wrong(line, "column %q: %q is not %s", s.Columns[i].Name, text, form.Expected)
+				}
+				text = string(own)
 			}
 			if row[i], err = parseValue(text, s.Columns[i].Type); err != nil {
 				return nil, wrong(line, "column %q: %v", s.Columns[i].Name, err)

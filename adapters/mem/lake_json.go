@@ -8,9 +8,9 @@ import (
 	"leapview/domain/project"
 )
 
-// readJSON reads one flat object a line, or an empty list.
+// readJSON reads one flat object a line, or, unless the source wants lines, an empty list.
 func readJSON(s project.Source, name string, content []byte) ([][]value, error) {
-	if string(bytes.TrimSpace(content)) == "[]" {
+	if s.Format == project.JSON && string(bytes.TrimSpace(content)) == "[]" {
 		return nil, nil
 	}
 	var rows [][]value
@@ -29,7 +29,7 @@ func readJSON(s project.Source, name string, content []byte) ([][]value, error) 
 		row := make([]value, len(s.Columns))
 		for i, c := range s.Columns {
 			var err error
-			switch v := object[c.Name].(type) {
+			switch v := object[c.FileColumn()].(type) {
 			case nil:
 				continue
 			case string:

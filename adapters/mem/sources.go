@@ -10,6 +10,7 @@ import (
 	"sort"
 	"strings"
 	"sync"
+	"time"
 
 	"leapview/domain/fail"
 	"leapview/domain/project"
@@ -21,6 +22,8 @@ import (
 type Sources struct {
 	// Files by name relative to the source root. They may be changed between calls, not during one.
 	Files map[string][]byte
+	// Modified is when the files were written.
+	Modified time.Time
 	// Dir, when set, is a folder that the staged copies are written to as well: a real engine reads files and not this process's
 	// memory. It must exist and belong to the test.
 	Dir string
@@ -59,6 +62,9 @@ func (s *Sources) Acquire(ctx context.Context, run refresh.RunID, root string, s
 	if err != nil {
 		return nil, err
 	}
+	if err := source.AcceptCount(len(names)); err != nil {
+		return nil, err
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	folder := path.Join(s.folder(run), source.Name)
@@ -76,7 +82,10 @@ func (s *Sources) Acquire(ctx context.Context, run refresh.RunID, root string, s
 		if total += int64(len(content)); total > maxBytes {
 			return nil, errors.Join(fail.New(fail.Limit, "source_bytes", "source %q: its files have more than %d bytes together, reached at %s (limit source_bytes = %d)", source.Name, maxBytes, name, maxBytes), s.remove(folder))
 		}
-		a := ports.Artifact{Name: name, Path: path.Join(folder, fmt.Sprintf("%04d-%s", i, stagedName(name))), Size: int64(len(content)), SHA256: project.DigestOf(content)}
+		if err := source.AcceptBytes(total, name); err != nil {
+			return nil, errors.Join(err, s.remove(folder))
+		}
+		a := ports.Artifact{Name: name, Path: path.Join(folder, fmt.Sprintf("%04d-%s", i, stagedName(name))), Size: int64(len(content)), SHA256: project.DigestOf(content), Modified: s.Modified}
 		if err := s.put(a.Path, content); err != nil {
 			return nil, errors.Join(err, s.remove(folder))
 		}

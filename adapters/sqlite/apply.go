@@ -173,6 +173,11 @@ func (w writer) acquired(ctx context.Context, e refresh.SourcesAcquired) error {
 			return err
 		}
 	}
+	for source, n := range e.Rows {
+		if err := w.exec(ctx, `INSERT INTO source_rows (fence, source, rows) VALUES (?, ?, ?)`, m.Fence, source, n); err != nil {
+			return err
+		}
+	}
 	return nil
 }
 

@@ -98,6 +98,9 @@ func load(ctx context.Context, tx *sql.Tx, scope refresh.Scope) (refresh.State, 
 		}
 	}
 	if s.Run != nil {
+		if s.ActiveRows, err = loadActiveRows(ctx, tx, scope.Workspace); err != nil {
+			return s, err
+		}
 		if s.Candidate, err = loadCandidate(ctx, tx, *s.Run); err != nil {
 			return s, err
 		}
@@ -156,6 +159,25 @@ func loadNames(ctx context.Context, tx *sql.Tx, query string, args ...any) (map[
 		return nil
 	}, query, args...)
 	return names, err
+}
+
+// loadActiveRows reads how many rows of each source the active snapshot was built from; nil when nothing says so.
+func loadActiveRows(ctx context.Context, tx *sql.Tx, w serving.Workspace) (map[string]int64, error) {
+	var rows map[string]int64
+	err := each(ctx, tx, func(scan scanner) error {
+		var source string
+		var n int64
+		if err := scan(&source, &n); err != nil {
+			return err
+		}
+		if rows == nil {
+			rows = map[string]int64{}
+		}
+		rows[source] = n
+		return nil
+	}, `SELECT r.source, r.rows FROM serving_pointers p JOIN attempts a ON a.workspace = p.workspace AND a.snapshot = p.snapshot AND a.stage = 'activated'
+		JOIN source_rows r ON r.fence = a.fence WHERE p.workspace = ?`, w)
+	return rows, err
 }
 
 // loadRuns reads the runs that meet the condition.

@@ -58,8 +58,8 @@ func Compare(old *Release, next Release) []Change {
 			c.Status, c.Reasons = Affected, []string{"it reads " + strings.Join(through, ", ")}
 		}
 		if part != "endpoint" {
-			// Other checks find the same rows.
-			moved[name] = c.Status != Same && !slices.Equal(c.Reasons, []string{checksChanged})
+			// Other checks and bounds find the same rows.
+			moved[name] = c.Status != Same && !slices.Equal(c.Reasons, []string{checksChanged}) && !slices.Equal(c.Reasons, []string{boundsChanged})
 		}
 		changes = append(changes, c)
 	}
@@ -110,8 +110,15 @@ func missing[T any](old, next []T, name func(T) string) []string {
 	return names
 }
 
+const boundsChanged = "its bounds changed"
+
 func sourceChanges(old, next project.Source) []string {
 	reasons := columnChanges(old.Columns, next.Columns)
+	for _, c := range next.Columns {
+		if i := slices.IndexFunc(old.Columns, func(o project.Column) bool { return o.Name == c.Name }); i >= 0 && (old.Columns[i].From != c.From || old.Columns[i].Format != c.Format) {
+			reasons = append(reasons, fmt.Sprintf("column %s is read in another way", c.Name))
+		}
+	}
 	old.Columns, next.Columns = nil, nil
 	old.At, next.At = project.Position{}, project.Position{}
 	old.Description, next.Description = "", ""
@@ -119,8 +126,13 @@ func sourceChanges(old, next project.Source) []string {
 		reasons = append(reasons, fmt.Sprintf("its location is %s instead of %s", next.Location, old.Location))
 	}
 	old.Location, next.Location = "", ""
+	bounded := !reflect.DeepEqual(old.Bounds, next.Bounds)
+	old.Bounds, next.Bounds = project.Bounds{}, project.Bounds{}
 	if !reflect.DeepEqual(old, next) {
 		reasons = append(reasons, "it is read in another way")
+	}
+	if bounded {
+		reasons = append(reasons, boundsChanged)
 	}
 	return reasons
 }

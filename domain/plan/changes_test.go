@@ -54,6 +54,11 @@ func TestCompare(t *testing.T) {
 			r.Models[1].Statement.SQL, r.Models[1].Columns = "SELECT 22", columns("b VARCHAR", "a BIGINT")
 		},
 			"changed model m2 (its columns come in another order; its SQL changed)\naffected endpoint e (it reads m2)\n"},
+		"bounds": {func(r *Release) { r.Project.Sources[1].Bounds.MinRows = 1 }, "changed source t (its bounds changed)\n"},
+		"a source's files": {func(r *Release) {
+			r.Project.Sources[1].Columns[0].From, r.Project.Sources[1].Dialect.SkipLines = "A", 1
+		},
+			"changed source t (column a is read in another way; it is read in another way)\naffected model m3 (it reads t)\n"},
 		"checks": {func(r *Release) { r.Models[0].Checks[0].Severity = project.SeverityWarn }, "changed model m1 (its checks changed)\n"},
 		"an endpoint's choices": {func(r *Release) {
 			r.Endpoints[0].OrderBy = project.OrderBy{Allow: []project.Column{{Name: "a", At: project.Position{Line: 9}}}}

@@ -63,6 +63,10 @@ func (r Release) Digest() project.Digest {
 		Format                    project.Format
 		NullTexts                 []string
 		Columns                   []project.Column
+		// What most sources leave out stays out, so that it changes no digest of theirs.
+		Dialect  project.Dialect    `json:",omitzero"`
+		Types    project.TypePolicy `json:",omitempty"`
+		OnChange project.Change     `json:",omitempty"`
 	}
 	var in struct {
 		Sources []source
@@ -71,12 +75,12 @@ func (r Release) Digest() project.Digest {
 	strip := func(cs []project.Column) []project.Column {
 		out := make([]project.Column, len(cs))
 		for i, c := range cs {
-			out[i] = project.Column{Name: c.Name, Type: c.Type}
+			out[i] = project.Column{Name: c.Name, Type: c.Type, From: c.From, Format: c.Format}
 		}
 		return out
 	}
 	for _, s := range r.Project.Sources {
-		in.Sources = append(in.Sources, source{s.Name, s.Location, s.Delimiter, s.Format, s.NullTexts, strip(s.Columns)})
+		in.Sources = append(in.Sources, source{s.Name, s.Location, s.Delimiter, s.Format, s.NullTexts, strip(s.Columns), s.Dialect, s.Types, s.OnChange})
 	}
 	for _, m := range r.Models {
 		in.Steps = append(in.Steps, step{m.Name, m.Table, m.Statement.SQL, strip(m.Columns)})
@@ -194,4 +198,6 @@ type Progress struct {
 	// Done tells that the step ended well; Rows is then how many rows it made, or -1 when it makes none.
 	Done bool
 	Rows int64
+	// Warning is what people should look at although the step ended well; or "".
+	Warning string
 }

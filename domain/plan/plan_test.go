@@ -157,6 +157,9 @@ func TestDigest(t *testing.T) {
 	for what, change := range map[string]func(*Release){
 		"location": func(r *Release) { r.Project.Sources[0].Location = "b.csv" }, "format": func(r *Release) { r.Project.Sources[0].Format = project.JSON },
 		"delimiter": func(r *Release) { r.Project.Sources[0].Delimiter = ";" }, "null texts": func(r *Release) { r.Project.Sources[0].NullTexts = nil },
+		"dialect": func(r *Release) { r.Project.Sources[0].Dialect.SkipLines = 1 }, "types": func(r *Release) { r.Project.Sources[0].Types = project.TypesExact },
+		"on_change": func(r *Release) { r.Project.Sources[0].OnChange = project.ChangeIgnore }, "from": func(r *Release) { r.Project.Sources[0].Columns[0].From = "X" },
+		"column format": func(r *Release) { r.Project.Sources[0].Columns[0].Format = "%Y" },
 		"source column": func(r *Release) { r.Project.Sources[0].Columns[0].Type = "BIGINT" }, "source": func(r *Release) { r.Project.Sources[0].Name = "t" },
 		"sql": func(r *Release) { r.Models[0].Statement.SQL += " " }, "model": func(r *Release) { r.Models[0].Name = "o" }, "table": func(r *Release) { r.Models[0].Table = "m__2" },
 		"column": func(r *Release) { r.Models[0].Columns[0].Name = "y" }, "order": func(r *Release) { slices.Reverse(r.Models) },
@@ -169,7 +172,7 @@ func TestDigest(t *testing.T) {
 		"id": func(r *Release) { r.ID = "other" }, "project": func(r *Release) { r.Project.Name = "q" }, "description": func(r *Release) { r.Models[0].Description = "d" },
 		"place": func(r *Release) { r.Models[0].Statement.At.Line, r.Models[0].Columns[0].At.Line = 5, 6 }, "column description": func(r *Release) { r.Project.Sources[0].Columns[0].Description = "d" },
 		"checks": func(r *Release) { r.Models[0].Checks = []project.Check{{Kind: project.Unique}} }, "layer": func(r *Release) { r.Models[0].Layer = project.Raw },
-		"endpoint": func(r *Release) { r.Endpoints = []Endpoint{{}} },
+		"endpoint": func(r *Release) { r.Endpoints = []Endpoint{{}} }, "bounds": func(r *Release) { r.Project.Sources[0].Bounds.MinRows = 1 },
 	} {
 		if make(change) != base {
 			t.Errorf("another %s gives another digest", what)

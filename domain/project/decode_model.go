@@ -19,7 +19,7 @@ func (d *decoder) model(name string, f File) {
 		d.choice(v, "mode", []string{"full"}, "append", "incremental", "merge", "upsert", "snapshot")
 	}
 	if v, ok := h.get("columns"); ok {
-		m.Casts = d.columns(v, parseCast)
+		m.Casts = d.columns(v, parseCast, nil)
 	}
 	if v, ok := h.get("checks"); ok {
 		m.Checks = d.checks(v)

@@ -1,5 +1,10 @@
 package project
 
+import (
+	"maps"
+	"math"
+)
+
 // SchemaKinds lists the kinds of project files that have a schema: of models and endpoints it is the YAML in their leading comment.
 func SchemaKinds() []string { return []string{"project", "source", "model", "endpoint", "test"} }
 
@@ -77,22 +82,50 @@ func anyScalar(description string) map[string]any {
 	return map[string]any{"type": []string{"string", "number", "boolean"}, "description": description}
 }
 
-func columnSchema() map[string]any {
-	return either("The engine's type, such as BIGINT or DECIMAL(18,2).", words("The type."), object("A column.", []string{"type"}, properties{
+// columnSchema is a column with its type; more are the further keys of its object.
+func columnSchema(more properties) map[string]any {
+	p := properties{
 		"type":        words("The engine's type, such as BIGINT or DECIMAL(18,2)."),
 		"description": words("For people."),
-	}))
+	}
+	maps.Copy(p, more)
+	return either("The engine's type, such as BIGINT or DECIMAL(18,2).", words("The type."), object("A column.", []string{"type"}, p))
 }
 
 func sourceSchema() map[string]any {
+	mark := func(description string) map[string]any {
+		return map[string]any{"type": "string", "minLength": 1, "maxLength": 1, "description": description}
+	}
 	return object("sources/NAME.yaml: files, read exactly as they are declared here.", []string{"location", "format", "columns"}, properties{
-		"connector":   oneOf("How files are reached.", "file"),
-		"description": words("For people."),
-		"location":    words("A path or pattern below the source root, such as data/orders-*.csv.gz."),
-		"format":      oneOf("How the files are written; text formats may be gzipped.", string(CSV), string(Parquet), string(JSON)),
-		"delimiter":   map[string]any{"type": "string", "minLength": 1, "maxLength": 1, "description": "What separates the fields of CSV; a comma unless it is said."},
-		"null_texts":  listOf(words(""), "Bare CSV fields that mean that there is no value, besides the empty one."),
-		"columns":     mapOf(columnSchema(), "Every column of the files, with its type."),
+		"connector":        oneOf("How files are reached.", "file"),
+		"description":      words("For people."),
+		"location":         words("A path or pattern below the source root, such as data/orders-*.csv.gz."),
+		"format":           oneOf("How the files are written; text formats may be gzipped.", string(CSV), string(Parquet), string(JSON), string(NDJSON)),
+		"delimiter":        mark("What separates the fields of CSV; a comma unless it is said."),
+		"null_texts":       listOf(words(""), "Bare CSV fields that mean that there is no value, besides the empty one."),
+		"quote":            either("What encloses fields of CSV; the double quote unless it is said.", mark(""), oneOf("", QuoteNone)),
+		"escape":           mark("What stands before a quote within a quoted CSV field; such a quote is doubled unless it is said."),
+		"header":           truth("Whether CSV files name their columns; without a header they are the declared ones in their order."),
+		"encoding":         oneOf("How the characters of CSV files are written.", string(UTF8), string(UTF16), string(Latin1), string(Windows1252)),
+		"skip_lines":       whole("How many lines of a CSV file stand before its header.", 0, MaxSkipLines),
+		"comment":          mark("What begins lines of CSV files that are no records."),
+		"decimal":          oneOf("What stands before the fraction of a number in CSV.", decimals...),
+		"thousands":        oneOf("What stands between groups of three digits in CSV.", thousands...),
+		"date_format":      words("How CSV files write a DATE, in strptime's letters, such as %d/%m/%Y."),
+		"timestamp_format": words("How CSV files write a TIMESTAMP, in strptime's letters, such as %d/%m/%Y %H:%M; with %z, how they write a TIMESTAMP WITH TIME ZONE."),
+		"ragged":           oneOf("What becomes of a CSV record with fewer fields than columns: an error, or NULL for those that it lacks.", raggeds...),
+		"types":            oneOf("Which types of Parquet columns are accepted: those whose values the declared type holds, or the declared one alone.", string(TypesWiden), string(TypesExact)),
+		"on_change":        oneOf("What becomes of columns that are not declared: the refresh fails, or goes on without them.", string(ChangeFail), string(ChangeIgnore)),
+		"bounds": object("What the source may bring in; a refresh with less, more or older files fails.", nil, properties{
+			"max_files": whole("The most files.", 1, math.MaxInt64), "max_bytes": whole("The most bytes of all files together, as they are stored.", 1, math.MaxInt64),
+			"max_rows": whole("The most rows.", 1, math.MaxInt64), "min_rows": whole("The fewest rows.", 1, math.MaxInt64),
+			"max_shrink_percent": whole("How many of a hundred rows may be gone since the active snapshot.", 0, 99),
+			"freshness":          pattern(`^[1-9][0-9]*[smhdw]$`, "How long ago the newest file may have been written, such as 36h."),
+		}),
+		"columns": mapOf(columnSchema(properties{
+			"from":   words("What the files call the column, when that is another name."),
+			"format": words("How CSV files write the column's days and times, in strptime's letters, such as %d/%m/%Y."),
+		}), "Every column of the files, with its type."),
 	})
 }
 
@@ -102,7 +135,7 @@ func modelSchema() map[string]any {
 		"layer":       oneOf("A label.", string(Raw), string(Staging), string(Mart)),
 		"materialize": oneOf("What the model becomes.", "table"),
 		"mode":        oneOf("How it is refreshed.", "full"),
-		"columns":     mapOf(columnSchema(), "Types that columns are cast to."),
+		"columns":     mapOf(columnSchema(nil), "Types that columns are cast to."),
 		"checks":      listOf(checkSchema(), "What must hold for the table's rows before they are served."),
 	})
 }

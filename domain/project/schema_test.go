@@ -45,6 +45,7 @@ func TestSchemasAreTheDecoders(t *testing.T) {
 	}{
 		"project":          {"leapview.yaml", `{` + odd + `}`, at("project"), nil},
 		"source":           {"sources/s.yaml", `{` + odd + `}`, at("source"), nil},
+		"source bounds":    {"sources/s.yaml", `{"bounds": {` + odd + `}}`, at("source", "bounds"), nil},
 		"source column":    {"sources/s.yaml", `{"columns": {"a": {` + odd + `}}}`, at("source", "columns", "additionalProperties", "object"), nil},
 		"model":            {"models/m.sql", sql(`{` + odd + `}`), at("model"), nil},
 		"model column":     {"models/m.sql", sql(`{"columns": {"a": {` + odd + `}}}`), at("model", "columns", "additionalProperties", "object"), nil},

@@ -78,6 +78,8 @@ const (
 	CSV     Format = "csv"
 	Parquet Format = "parquet"
 	JSON    Format = "json"
+	// NDJSON is JSON with exactly one object a line.
+	NDJSON Format = "ndjson"
 )
 
 // Source is a declared set of files with declared columns.
@@ -92,6 +94,13 @@ type Source struct {
 	Delimiter string
 	// NullTexts are the CSV field texts that mean NULL, besides the empty unquoted field.
 	NullTexts []string
+	// Dialect is how CSV files are written beyond that.
+	Dialect Dialect
+	// Types is for Parquet files; empty is TypesWiden.
+	Types TypePolicy
+	// OnChange is empty for ChangeFail.
+	OnChange Change
+	Bounds   Bounds
 	// Columns in declared order; never empty.
 	Columns []Column
 }
@@ -101,6 +110,10 @@ type Column struct {
 	Name string
 	Type Type
 	At   Position
+	// From is what a source's files call the column; empty when they call it by its name.
+	From string `json:",omitempty"`
+	// Format is how the days and times of a CSV source's column are written; empty is as the source's dialect says.
+	Format string `json:",omitempty"`
 	// Description is for people; it decides nothing.
 	Description string
 }

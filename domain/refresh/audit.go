@@ -48,7 +48,11 @@ func Audit(s State, e Event) (audit.Row, error) {
 		for _, f := range e.Files {
 			bytes += f.Size
 		}
-		detail["files"], detail["bytes"] = len(e.Files), bytes
+		var rows int64
+		for _, n := range e.Rows {
+			rows += n
+		}
+		detail["files"], detail["bytes"], detail["rows"] = len(e.Files), bytes, rows
 	case TableRecorded:
 		row.At = e.At
 		row.below("tables", e.Table)

@@ -46,10 +46,11 @@ type AttemptBegan struct {
 	At        time.Time
 }
 
-// SourcesAcquired: the attempt has copied these files and reads nothing else.
+// SourcesAcquired: the attempt has read these files and reads nothing else. Rows are how many each source had.
 type SourcesAcquired struct {
 	Candidate Begun
 	Files     []SourceFile
+	Rows      map[string]int64
 	At        time.Time
 }
 

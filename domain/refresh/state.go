@@ -2,6 +2,7 @@ package refresh
 
 import (
 	"fmt"
+	"maps"
 	"time"
 
 	"leapview/domain/fail"
@@ -111,6 +112,9 @@ type State struct {
 	Releases map[project.Digest]bool
 	// Tables are the recorded physical tables, by physical name, with their model.
 	Tables map[string]string
+	// ActiveRows are how many rows of each source the active snapshot was built from; known with the scope's run, and of attempts that
+	// recorded them.
+	ActiveRows map[string]int64
 	// Live are the runs that wait or work, oldest first.
 	Live []Run
 	// Run is the run that the scope named; nil when there is none.
@@ -193,8 +197,9 @@ func (s State) at(m Mark, want Stage) error {
 	return nil
 }
 
-// RecordSources records what the attempt read, once, before it commits anything; no event when it read nothing.
-func (s State) RecordSources(b Begun, files []SourceFile, now time.Time) ([]Event, error) {
+// RecordSources records what the attempt read, and how many rows of each source, once, before it commits anything; no event when it read
+// nothing.
+func (s State) RecordSources(b Begun, files []SourceFile, rows map[string]int64, now time.Time) ([]Event, error) {
 	if err := s.at(b.mark, StageBegun); err != nil {
 		return nil, err
 	}
@@ -203,10 +208,15 @@ func (s State) RecordSources(b Begun, files []SourceFile, now time.Time) ([]Even
 			return nil, fail.New(fail.Internal, "bad_source_record", "%s: file %q of source %q has no size or digest", b.mark, f.Name, f.Source)
 		}
 	}
-	if len(files) == 0 {
+	for source, n := range rows {
+		if source == "" || n < 0 {
+			return nil, fail.New(fail.Internal, "bad_source_record", "%s: source %q has %d rows", b.mark, source, n)
+		}
+	}
+	if len(files) == 0 && len(rows) == 0 {
 		return nil, nil
 	}
-	return []Event{SourcesAcquired{Candidate: b, Files: append([]SourceFile(nil), files...), At: now}}, nil
+	return []Event{SourcesAcquired{Candidate: b, Files: append([]SourceFile(nil), files...), Rows: maps.Clone(rows), At: now}}, nil
 }
 
 // RecordTable records a physical table before it is created; no event when it already is.

@@ -327,29 +327,34 @@ func TestRecordSources(t *testing.T) {
 	b := Begun{attempt{goodMark}}
 	s := State{Workspace: "w", Fence: 3, Run: &Run{ID: "r", Status: Running}, Candidate: b}
 	good := SourceFile{Source: "s", Name: "a.csv", Size: 0, SHA256: goodFile.SHA256}
-	files := []SourceFile{good}
-	events, err := s.RecordSources(b, files, now)
+	files, rows := []SourceFile{good}, map[string]int64{"s": 7}
+	events, err := s.RecordSources(b, files, rows, now)
 	if err != nil || len(events) != 1 {
 		t.Fatalf("got %v, %v", events, err)
 	}
-	files[0].Name = "changed"
-	if got := events[0].(SourcesAcquired); got.Files[0] != good || got.Candidate != b || !got.At.Equal(now) {
+	files[0].Name, rows["s"] = "changed", 8
+	if got := events[0].(SourcesAcquired); got.Files[0] != good || got.Rows["s"] != 7 || got.Candidate != b || !got.At.Equal(now) {
 		t.Errorf("got %+v", got)
 	}
-	if events, err := s.RecordSources(b, nil, now); err != nil || len(events) != 0 {
+	if events, err := s.RecordSources(b, nil, nil, now); err != nil || len(events) != 0 {
 		t.Errorf("nothing read: %v, %v", events, err)
 	}
 	for _, bad := range []SourceFile{{}, {Name: "a", SHA256: good.SHA256}, {Source: "s", SHA256: good.SHA256}, {Source: "s", Name: "a"}, {Source: "s", Name: "a", Size: -1, SHA256: good.SHA256}} {
-		if _, err := s.RecordSources(b, []SourceFile{good, bad}, now); fail.CodeOf(err) != "bad_source_record" {
+		if _, err := s.RecordSources(b, []SourceFile{good, bad}, nil, now); fail.CodeOf(err) != "bad_source_record" {
 			t.Errorf("%+v: %v", bad, err)
 		}
 	}
+	for _, bad := range []map[string]int64{{"": 1}, {"s": -1}} {
+		if _, err := s.RecordSources(b, nil, bad, now); fail.CodeOf(err) != "bad_source_record" {
+			t.Errorf("%v: %v", bad, err)
+		}
+	}
 	s.Candidate = Committed{b.attempt, 6}
-	if _, err := s.RecordSources(b, []SourceFile{good}, now); fail.CodeOf(err) != "candidate_moved" {
+	if _, err := s.RecordSources(b, []SourceFile{good}, nil, now); fail.CodeOf(err) != "candidate_moved" {
 		t.Errorf("after the commit: %v", err)
 	}
 	s.Fence = 4
-	if _, err := s.RecordSources(b, []SourceFile{good}, now); fail.KindOf(err) != fail.Fenced {
+	if _, err := s.RecordSources(b, []SourceFile{good}, nil, now); fail.KindOf(err) != fail.Fenced {
 		t.Errorf("fenced: %v", err)
 	}
 }

@@ -58,6 +58,7 @@ func controlSuite(t *testing.T, open func(t *testing.T) controlPlane) {
 		{"an older attempt is fenced", controlFenced},
 		{"a fence is the whole node's", controlNodeFence},
 		{"what an attempt read is kept", controlSources},
+		{"the active snapshot's rows of each source", controlActiveRows},
 		{"an orphan is requeued", controlRequeue},
 		{"a rejected candidate keeps what its checks found", controlRejected},
 		{"the newest runs come first, and no more than asked for", controlRuns},
@@ -523,7 +524,7 @@ func controlSources(t *testing.T, c controlPlane) {
 	first := d.begin("run1", "boot1")
 	record := func(b refresh.Begun, files []refresh.SourceFile) error {
 		return c.Update(context.Background(), refresh.Scope{Workspace: "flights", Run: "run1"}, func(s refresh.State) ([]refresh.Event, error) {
-			return s.RecordSources(b, files, controlNow)
+			return s.RecordSources(b, files, nil, controlNow)
 		})
 	}
 	before, told := d.load("run1"), len(c.audit(t))
@@ -557,6 +558,36 @@ func controlSources(t *testing.T, c controlPlane) {
 	c = c.reopen(t)
 	controlSame(t, "read first", c.sources(t, 1), want)
 	controlSame(t, "read then", c.sources(t, 2), want[2:])
+}
+
+func controlActiveRows(t *testing.T, c controlPlane) {
+	d := controlFlights(t, c).ready()
+	build := func(run refresh.RunID, at serving.Snapshot, rows map[string]int64) refresh.Validated {
+		t.Helper()
+		d.request(run, "")
+		b := d.begin(run, "boot1")
+		d.update(refresh.Scope{Run: run}, func(s refresh.State) ([]refresh.Event, error) { return s.RecordSources(b, nil, rows, controlNow) })
+		d.recordTables(b)
+		return d.validate(d.sync(d.commit(b, at)))
+	}
+	first := build("run1", 5, map[string]int64{"orders": 7, "carriers": 0})
+	controlSame(t, "rows of a candidate", d.load("run1").ActiveRows, map[string]int64(nil))
+	d.activate(first, "boot1")
+	d.request("run2", "")
+	c = c.reopen(t)
+	d = controlFlights(t, c)
+	controlSame(t, "rows of the active snapshot", d.load("run2").ActiveRows, map[string]int64{"orders": 7, "carriers": 0})
+	controlSame(t, "rows without a run", d.load("").ActiveRows, map[string]int64(nil))
+	b := d.begin("run2", "boot1")
+	twice := func(refresh.State) ([]refresh.Event, error) {
+		e := refresh.SourcesAcquired{Candidate: b, Rows: map[string]int64{"orders": 9}, At: controlNow}
+		return []refresh.Event{e, e}, nil
+	}
+	controlRefused(t, c.Update(context.Background(), refresh.Scope{Workspace: "flights", Run: "run2"}, twice), fail.Conflict, "already_stored")
+	d.update(refresh.Scope{Run: "run2"}, func(s refresh.State) ([]refresh.Event, error) {
+		return s.RecordSources(b, nil, map[string]int64{"orders": 9}, controlNow)
+	})
+	controlSame(t, "rows beside those of an attempt", d.load("run2").ActiveRows, map[string]int64{"orders": 7, "carriers": 0})
 }
 
 func controlRequeue(t *testing.T, c controlPlane) {

@@ -41,6 +41,7 @@ func lakeSuite(t *testing.T, open opener) {
 		{"creating a table twice is creating it once, and other columns are refused", lakeCreateTwice},
 		{"staged rows are typed, counted, and only what was declared", lakeStages},
 		{"what does not fit the declaration is named by file and line", lakeStageRefuses},
+		{"headless files, mapped names and other forms of values are read as declared", lakeStagesForms},
 		{"a model without rows is committed too", lakeEmptyModel},
 		{"models are built in order and progress tells of each", lakeProgress},
 		{"workspaces share the lake and nothing else", lakeWorkspaces},
@@ -238,14 +239,14 @@ func lakeStages(t *testing.T, s store) {
 	b, err := s.lake.Begin(t.Context(), "sales")
 	mustLake(t, err)
 	defer func() { mustLake(t, b.Close()) }()
-	rows, err := b.Stage(t.Context(), source, []ports.Artifact{
+	staged, err := b.Stage(t.Context(), source, []ports.Artifact{
 		s.stage(t, "in/a.csv", []byte("id;carrier;delay;day;late;distance\n1;\"a;\"\"b\";NA;NA;NA;NA\n2;NA;-5;2024-02-29;true;1e3\n4;\"NA\";;;;\n5;\"\";;;;\n")),
 		s.stage(t, "in/b.csv.gz", zipped.Bytes()),
 		s.stage(t, "in/c.csv", []byte("id;carrier;delay;day;late;distance\n")),
 	})
 	mustLake(t, err)
-	if rows != 5 {
-		t.Errorf("%d rows were staged, want 5", rows)
+	if staged.Rows != 5 {
+		t.Errorf("%d rows were staged, want 5", staged.Rows)
 	}
 	p := projectOf(everyFlight())
 	p.Sources[0] = source
@@ -290,6 +291,53 @@ func lakeStageRefuses(t *testing.T, s store) {
 				t.Errorf("the problem is not at in/bad.csv:%d: %v", c.line, err)
 			}
 		})
+	}
+}
+
+func lakeStagesForms(t *testing.T, s store) {
+	source := flightsSource()
+	source.Delimiter = ";"
+	source.Dialect = project.Dialect{Headless: true, Decimal: ",", Thousands: ".", DateFormat: "%d.%m.%Y"}
+	rows := func(source project.Source, name, content string, fence refresh.Fence) string {
+		t.Helper()
+		b, err := s.lake.Begin(t.Context(), "sales")
+		mustLake(t, err)
+		defer func() { mustLake(t, b.Close()) }()
+		staged, err := b.Stage(t.Context(), source, []ports.Artifact{s.stage(t, name, []byte(content))})
+		if err != nil {
+			problems, ok := asProblems(err)
+			if !ok {
+				t.Fatal(err)
+			}
+			return problems[0].At.String()[:len(name)+2]
+		}
+		if staged.Rows != 2 || len(staged.Ignored) > 0 {
+			t.Errorf("%s: staged %+v", name, staged)
+		}
+		p := projectOf(everyFlight())
+		p.Sources[0] = source
+		r := compile(t, s, p)
+		mustLake(t, b.Create(t.Context(), r.Models[:1]))
+		mustLake(t, b.Commit(t.Context(), r.Models, markOf(s, "sales", r, fence), ignore))
+		return string(ask(t, s, foundMark(t, s, "sales", r, fence), "SELECT * FROM trips ORDER BY id").Rows)
+	}
+	const want = `[[1,"a",-1234,"2024-02-29",true,1234.5],[2,null,5,null,false,0.5]]`
+	if got := rows(source, "in/a.csv", "1;a;-1.234;29.02.2024;true;1.234,5\n2;;5;;false;0,5\n", 1); got != want {
+		t.Errorf("headless: %s", got)
+	}
+	for content, line := range map[string]string{"1;a;-1.234;30.02.2024;true;1\n": "1", "1;a;1;;true;1\n2;a;1;;true;1.5\n": "2", "1;a;1.23;;true;1\n": "1"} {
+		if got := rows(source, "in/b.csv", content, 2); got != "in/b.csv:"+line {
+			t.Errorf("%q: %s", content, got)
+		}
+	}
+	source = flightsSource()
+	source.Columns = slices.Clone(source.Columns)
+	source.Columns[0].From, source.Columns[1].From = "No.", "id"
+	if got := rows(source, "in/c.csv", "No.,id,delay,day,late,distance\n1,a,-1234,2024-02-29,true,1234.5\n2,,5,,false,0.5\n", 3); got != want {
+		t.Errorf("mapped: %s", got)
+	}
+	if got := rows(source, "in/d.csv", "id,carrier,delay,day,late,distance\n", 4); got != "in/d.csv:1" {
+		t.Errorf("the declared names: %s", got)
 	}
 }
 

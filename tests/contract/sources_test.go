@@ -5,6 +5,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"leapview/adapters/fs"
 	"leapview/adapters/mem"
@@ -21,6 +22,8 @@ type sourcesUnderTest struct {
 	disk diskUnderTest
 	// read gives a staged copy; ok is false when it is not there.
 	read func(a ports.Artifact) (content string, ok bool)
+	// written is when the file was written.
+	written func(name string) time.Time
 }
 
 // TestSourcesMem proves the contract of ports.Sources for the twin, in memory only and with its copies on disk.
@@ -28,11 +31,11 @@ func TestSourcesMem(t *testing.T) {
 	for name, dir := range map[string]bool{"in memory": false, "with a folder": true} {
 		t.Run(name, func(t *testing.T) {
 			sourcesSuite(t, func(t *testing.T, files int, bytes int64) sourcesUnderTest {
-				s := &mem.Sources{Files: map[string][]byte{}, MaxFiles: files, MaxBytes: bytes}
+				s := &mem.Sources{Files: map[string][]byte{}, MaxFiles: files, MaxBytes: bytes, Modified: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)}
 				if dir {
 					s.Dir = t.TempDir()
 				}
-				return sourcesUnderTest{Sources: s, root: "/anywhere",
+				return sourcesUnderTest{Sources: s, root: "/anywhere", written: func(string) time.Time { return s.Modified },
 					disk: diskUnderTest{
 						write:  func(_ *testing.T, path, content string) { s.Files[path] = []byte(content) },
 						remove: func(_ *testing.T, path string) { delete(s.Files, path) },
@@ -58,6 +61,13 @@ func TestSourcesFS(t *testing.T) {
 		l, _ := realDisk(t)
 		root := t.TempDir()
 		return sourcesUnderTest{Sources: fs.NewSources(l, fs.SourcesOptions{MaxFiles: files, MaxBytes: bytes}), root: root, disk: folderUnderTest(root),
+			written: func(name string) time.Time {
+				info, err := os.Stat(filepath.Join(root, name))
+				if err != nil {
+					t.Fatal(err)
+				}
+				return info.ModTime()
+			},
 			read: func(a ports.Artifact) (string, bool) {
 				if !strings.HasPrefix(a.Path, l.Staged+"/") {
 					t.Errorf("%s is not below %s", a.Path, l.Staged)
@@ -230,6 +240,32 @@ func sourcesSuite(t *testing.T, open func(t *testing.T, files int, bytes int64) 
 				t.Errorf("%s stays staged", a.Name)
 			}
 		}
+	})
+	t.Run("a source's own bounds are named too, and each copy tells when its file was written", func(t *testing.T) {
+		s := open(t, 100, 1<<20)
+		for _, n := range []string{"a.csv", "b.csv"} {
+			s.disk.write(t, n, "12345")
+		}
+		source := at("*.csv")
+		source.Bounds = project.Bounds{MaxFiles: 2, MaxBytes: 10}
+		got, err := s.Acquire(t.Context(), "run1", s.root, source)
+		if err != nil || len(got) != 2 {
+			t.Fatalf("%v, %v", got, err)
+		}
+		for _, a := range got {
+			if want := s.written(a.Name); want.IsZero() || !a.Modified.Equal(want) {
+				t.Errorf("%s was written at %s, want %s", a.Name, a.Modified, want)
+			}
+		}
+		source.Bounds.MaxBytes = 9
+		_, err = s.Acquire(t.Context(), "run1", s.root, source)
+		fileRefused(t, err, fail.Limit, "source_bytes", `source "flights"`, "b.csv", "10 bytes", "limit bounds.max_bytes = 9")
+		if _, ok := s.read(got[0]); ok {
+			t.Error("what was copied before stays staged")
+		}
+		source.Bounds.MaxFiles = 1
+		_, err = s.Acquire(t.Context(), "run1", s.root, source)
+		fileRefused(t, err, fail.Limit, "source_files", `source "flights"`, "2 files", "limit bounds.max_files = 1")
 	})
 	t.Run("releasing a run removes its files only, twice is once, under an ended context too", func(t *testing.T) {
 		s := open(t, 100, 1<<20)

@@ -1,106 +1,117 @@
 package lake
 
 import (
-	"bufio"
 	"bytes"
 	"context"
-	"encoding/csv"
 	"errors"
 	"fmt"
 	"io"
 	"os"
 	"slices"
-	"strings"
 
-	"leapview/adapters/duckdb/engine"
-	"leapview/domain/fail"
 	"leapview/domain/project"
 	"leapview/ports"
 )
 
-// maxHeader bounds the header in bytes.
-const maxHeader = 1 << 20
-
-// stageCSV reads every file by the columns that its own header names.
+// stageCSV reads every file by the columns that its own header names. Plain files are read as they are; of all others, copies are.
 func (b *build) stageCSV(ctx context.Context, s *staged, artifacts []ports.Artifact) error {
 	source := s.source
 	var problems project.Problems
-	orders := make([][]project.Column, len(artifacts))
+	layouts := make([]layout, len(artifacts))
 	for i, a := range artifacts {
-		order, found, err := readHeader(a, source)
-		if err != nil {
+		var found project.Problems
+		var err error
+		if layouts[i], found, err = layoutOf(ctx, a, source); err != nil {
 			return err
 		}
 		problems = append(problems, found...)
-		orders[i] = order
+		s.ignore(layouts[i].ignored...)
 	}
 	if len(problems) > 0 {
 		return first(problems)
 	}
-	// The engine would take a gzip file that was cut short for one with fewer rows; unpacking checks its sum. Unpacked files are also
-	// read by several threads.
-	paths, drop, problems, err := derive(ctx, artifacts, zipped, func(_ ports.Artifact, in io.Reader, out io.Writer) (project.Problems, error) {
-		_, err := io.Copy(out, in)
-		return nil, err
-	})
-	// A view reads the files until the build is closed.
-	b.closers = append(b.closers, drop)
-	if err != nil {
-		return err
-	}
-	if len(problems) > 0 {
-		return first(problems)
-	}
-	// Files with the same header are read together, so that the engine reads them side by side.
-	type group struct {
-		texts
-		from, to int
-	}
-	var groups []group
-	for i := 0; i < len(artifacts); {
-		j := i + 1
-		for j < len(artifacts) && slices.Equal(orders[i], orders[j]) {
-			j++
-		}
-		t := texts{columns: orders[i], header: true, delimiter: source.Delimiter, nulls: append([]string{""}, source.NullTexts...)}
-		groups = append(groups, group{t, i, j})
-		i = j
-	}
-	// Plain files are read with their types, and not before a model asks for them.
-	s.view = len(groups) > 0
-	var queries []string
-	for _, g := range groups {
-		rows, plain := g.plain(ctx, paths[g.from:g.to])
-		if s.view = plain; !plain {
-			break
-		}
-		s.rows += rows
-		queries = append(queries, g.typedQuery(source.Columns, paths[g.from:g.to]...))
-	}
-	if s.view {
-		return b.conn.Exec(ctx, "CREATE TEMP VIEW "+engine.Identifier(s.relation)+" AS "+strings.Join(queries, " UNION ALL "))
-	}
-	if err := b.holding(ctx, s); err != nil {
-		return err
-	}
-	for _, g := range groups {
-		lines := oneLined(paths[g.from:g.to])
-		for i := g.from; i < g.to && !lines; i++ {
-			// A single thread takes a quote that is never closed for the end of a whole file.
-			found, err := broken(ctx, artifacts[i], paths[i], g.texts)
-			if err != nil {
-				return err
+	if readable(source) && !slices.ContainsFunc(layouts, func(l layout) bool { return len(l.ignored) > 0 }) {
+		// The engine would take a gzip file that was cut short for one with fewer rows; unpacking checks its sum. Unpacked files are also
+		// read by several threads.
+		paths, drop, problems, err := derive(ctx, artifacts, zipped, func(_ int, in io.Reader, out io.Writer) (project.Problems, error) {
+			_, err := io.Copy(out, in)
+			return nil, err
+		})
+		needed := false
+		defer func() {
+			if !needed {
+				drop()
 			}
-			problems = append(problems, found...)
+		}()
+		if err != nil {
+			return err
 		}
 		if len(problems) > 0 {
 			return first(problems)
 		}
-		if err := b.conn.Exec(ctx, g.insert(s.relation, lines, paths[g.from:g.to]...)); err != nil {
-			return b.explainCSV(ctx, err, g.texts, artifacts[g.from:g.to], paths[g.from:g.to])
+		parts, files := grouped(source, layouts, paths)
+		if needed, err = b.viewed(ctx, s, parts, files); needed || err != nil {
+			// The view reads the files until the build is closed.
+			b.closers = append(b.closers, drop)
+			return err
 		}
+		unpacked := slices.Clone(artifacts)
+		for i := range unpacked {
+			unpacked[i].Path = paths[i]
+		}
+		artifacts = unpacked
 	}
-	return nil
+	return b.stageCopies(ctx, s, artifacts, func(i int, in io.Reader, out io.Writer) (project.Problems, error) {
+		return transcribe(artifacts[i], source, layouts[i], in, out)
+	}, func(a ports.Artifact, misfits []misplaced, problem func(misplaced, project.Position) project.Problem) (problems project.Problems, err error) {
+		in, err := openArtifact(a)
+		if err != nil {
+			return nil, err
+		}
+		defer func() { err = errors.Join(err, in.Close()) }()
+		l := layouts[slices.IndexFunc(artifacts, func(x ports.Artifact) bool { return x.Path == a.Path })]
+		r, err := began(a, source, l, patient{ctx, in})
+		if err != nil {
+			return nil, err
+		}
+		for n := int64(1); len(misfits) > 0; n++ {
+			rec, err := r.next()
+			if err != nil {
+				return problems, err
+			}
+			for ; len(misfits) > 0 && misfits[0].record == n; misfits = misfits[1:] {
+				line, column := rec.place(l.at[misfits[0].column])
+				problems = append(problems, problem(misfits[0], project.Position{File: a.Name, Line: line, Column: column}))
+			}
+		}
+		return problems, nil
+	})
+}
+
+// readable tells whether the engine itself can read the source's files, when they are plain: nothing has to be recoded, skipped or
+// converted.
+func readable(s project.Source) bool {
+	d := s.Dialect
+	return d.Encoding == "" && d.SkipLines == 0 && d.Comment == "" && !slices.ContainsFunc(s.Columns, func(c project.Column) bool { return s.FieldForm(c) != nil })
+}
+
+// grouped puts files with the same header together, so that the engine reads them side by side.
+func grouped(source project.Source, layouts []layout, paths []string) (parts []texts, files [][]string) {
+	for i, l := range layouts {
+		if i > 0 && slices.Equal(l.at, layouts[i-1].at) {
+			files[len(files)-1] = append(files[len(files)-1], paths[i])
+			continue
+		}
+		t := texts{columns: make([]project.Column, len(l.at)), header: !source.Dialect.Headless, delimiter: source.Delimiter, nulls: append([]string{""}, source.NullTexts...)}
+		if q := source.Dialect.Quote; len(q) == 1 {
+			t.quote = q[0]
+		}
+		for c, field := range l.at {
+			t.columns[field] = source.Columns[c]
+		}
+		parts, files = append(parts, t), append(files, []string{paths[i]})
+	}
+	return parts, files
 }
 
 // oneLined tells whether no record of the files goes over several lines: no line break stands between two quotes. Files that cannot be read
@@ -140,170 +151,215 @@ func oneLined(paths []string) bool {
 	})
 }
 
-// readHeader gives the declared columns in the order of the file's first record, or what is wrong with that record.
-func readHeader(a ports.Artifact, source project.Source) ([]project.Column, project.Problems, error) {
-	f, err := openArtifact(a)
+// layout is where a file has the declared columns.
+type layout struct {
+	// at are the fields of the columns, and width is how many fields a record has.
+	at    []int
+	width int
+	// ignored are the names in the header that are not declared.
+	ignored []string
+}
+
+// began is the reader of the file's records, behind its header.
+func began(a ports.Artifact, source project.Source, l layout, in io.Reader) (*records, error) {
+	r, err := opening(a, source, in)
+	if err != nil {
+		return nil, err
+	}
+	if !source.Dialect.Headless {
+		if _, err := r.next(); err != nil {
+			return nil, err
+		}
+	}
+	r.skipEmpty = l.width > 1
+	return r, nil
+}
+
+// opening is the reader of the file's records, the header first.
+func opening(a ports.Artifact, source project.Source, in io.Reader) (*records, error) {
+	text, err := recoded(a, source, in)
+	if err != nil {
+		return nil, err
+	}
+	r := newRecords(source, text)
+	for range source.Dialect.SkipLines {
+		if err := r.skipLine(); errors.Is(err, io.EOF) {
+			return nil, project.Problems{{At: project.Position{File: a.Name, Line: r.line, Column: 1}, Message: fmt.Sprintf("the file ends within the %d lines that are to be skipped", source.Dialect.SkipLines),
+				Fix: "deliver the file again, or correct skip_lines"}}
+		} else if err != nil {
+			return nil, err
+		}
+	}
+	return r, nil
+}
+
+// layoutOf finds the declared columns in the file's first record, or says what is wrong with that record.
+func layoutOf(ctx context.Context, a ports.Artifact, source project.Source) (layout, project.Problems, error) {
+	l := layout{width: len(source.Columns)}
+	in, err := openArtifact(a)
 	if err != nil {
 		problems, err := asProblems(err)
-		return nil, problems, err
+		return l, problems, err
 	}
-	defer f.Close()
-	at := project.Position{File: a.Name, Line: 1, Column: 1}
-	one := func(fix, format string, args ...any) (_ []project.Column, _ project.Problems, _ error) {
-		return nil, project.Problems{{At: at, Message: fmt.Sprintf(format, args...), Fix: fix}}, nil
+	defer in.Close()
+	r, err := opening(a, source, patient{ctx, in})
+	if err != nil {
+		problems, err := asProblems(err)
+		return l, problems, err
 	}
-	r := csv.NewReader(skipBOM(io.LimitReader(f, maxHeader)))
-	r.Comma = rune(source.Delimiter[0])
-	header, err := r.Read()
-	var disk *fail.Error
+	header, err := r.next()
+	at := project.Position{File: a.Name, Line: header.line, Column: 1}
+	one := func(fix, format string, args ...any) (layout, project.Problems, error) {
+		return l, project.Problems{{At: at, Message: fmt.Sprintf(format, args...), Fix: fix}}, nil
+	}
 	switch {
 	case errors.Is(err, io.EOF):
-		return one("deliver the file again", "the file is empty: it has not even a header")
-	case errors.As(err, &disk):
-		return nil, nil, err
-	case err != nil:
-		if problems, _ := asProblems(err); problems != nil {
-			return nil, problems, nil
+		at.Line = r.line
+		if source.Dialect.Headless {
+			return one("deliver the file again", "the file is empty: it has not even one record")
 		}
-		return one("deliver the file again, or correct the source's delimiter", "the header cannot be read: %v", err)
+		return one("deliver the file again", "the file is empty: it has not even a header")
+	case err != nil:
+		problems, err := asProblems(err)
+		return l, problems, err
+	case source.Dialect.Headless:
+		for i := range source.Columns {
+			l.at = append(l.at, i)
+		}
+		return l, nil, nil
+	case header.wrong != "":
+		return one("deliver the file again, or correct how the source's files are written", "the header cannot be read: %s", header.wrong)
+	case len(header.text) == 0:
+		return one("deliver the file with the header in its first line, or declare skip_lines", "the header is an empty line")
 	}
-	// The reader skips empty lines, which the engine would take for the header.
-	if line, _ := r.FieldPos(0); line > 1 {
-		return one("deliver the file with the header in its first line", "the first line is empty")
+	var names []string
+	for _, f := range header.fields {
+		names = append(names, string(r.text(header, f)))
 	}
-	byName := map[string]project.Column{}
-	declared := make([]string, len(source.Columns))
-	for i, c := range source.Columns {
-		byName[c.Name], declared[i] = c, c.Name
-	}
+	l.width = len(names)
 	var problems project.Problems
 	bad := func(fix, format string, args ...any) {
 		problems = append(problems, project.Problem{At: at, Message: fmt.Sprintf(format, args...), Fix: fix})
 	}
-	order := make([]project.Column, len(header))
-	for i, name := range header {
-		c, ok := byName[name]
-		order[i] = c
-		switch {
-		case slices.Contains(header[:i], name):
+	declared := fileColumns(source)
+	for i, name := range names {
+		switch known := slices.Contains(declared, name); {
+		case slices.Contains(names[:i], name) && (known || source.OnChange != project.ChangeIgnore):
 			bad("deliver the file with each column once", "the header names the column %s twice", shown(name))
-		case !ok:
-			fix := project.Suggest(name, declared)
-			if fix == "" {
-				fix = "declare it under columns, or deliver the file without it"
-			}
-			bad(fix, "the header has a column %s that source %q does not declare", shown(name), source.Name)
+		case !known && source.OnChange == project.ChangeIgnore:
+			l.ignored = append(l.ignored, name)
+		case !known:
+			bad(undeclared(name, declared), "the header has a column %s that source %q does not declare", shown(name), source.Name)
 		}
 	}
 	for _, name := range declared {
-		if !slices.Contains(header, name) {
+		i := slices.Index(names, name)
+		if i < 0 {
 			bad("deliver the file with it, or take it out of columns", "the header lacks the column %q that source %q declares", name, source.Name)
 		}
+		l.at = append(l.at, i)
 	}
-	return order, problems, nil
+	return l, problems, nil
 }
 
-func skipBOM(r io.Reader) *bufio.Reader {
-	b := bufio.NewReaderSize(r, 1<<16)
-	if head, err := b.Peek(3); err == nil && bytes.Equal(head, []byte{0xEF, 0xBB, 0xBF}) {
-		_, _ = b.Discard(3)
+// fileColumns are what the source's files call its columns, in the declared order.
+func fileColumns(source project.Source) []string {
+	names := make([]string, len(source.Columns))
+	for i, c := range source.Columns {
+		names[i] = c.FileColumn()
 	}
-	return b
+	return names
 }
 
-// explainCSV says at which lines of which files the engine stopped, by reading the files once more: the engine's own line numbers
-// count records, and it stops at the first misfit.
-func (b *build) explainCSV(ctx context.Context, stop error, t texts, artifacts []ports.Artifact, paths []string) error {
-	if !stopped(stop) {
-		return stop
+// undeclared is what to do about a column that is not declared.
+func undeclared(name string, declared []string) string {
+	if s := project.Suggest(name, declared); s != "" {
+		return s
+	}
+	return "declare it under columns, leave it out with on_change: ignore, or deliver the file without it"
+}
+
+// transcribe writes a copy of the file's records.
+func transcribe(a ports.Artifact, source project.Source, l layout, in io.Reader, out io.Writer) (project.Problems, error) {
+	r, err := began(a, source, l, in)
+	if err != nil {
+		return asProblems(err)
+	}
+	forms := make([]*project.FieldForm, len(source.Columns))
+	for i, c := range source.Columns {
+		forms[i] = source.FieldForm(c)
+	}
+	whose := "the header has"
+	if source.Dialect.Headless {
+		whose = fmt.Sprintf("source %q declares", source.Name)
 	}
 	var problems project.Problems
-	for i, a := range artifacts {
-		if len(problems) > mostProblems {
+	bad := func(line, column int, fix, format string, args ...any) {
+		problems = append(problems, project.Problem{At: project.Position{File: a.Name, Line: line, Column: column}, Message: fmt.Sprintf(format, args...), Fix: fix})
+	}
+	const mend = "mend the file, or deliver it again"
+	var record, value []byte
+	for len(problems) <= mostProblems {
+		rec, err := r.next()
+		if errors.Is(err, io.EOF) {
 			break
 		}
-		found, err := broken(ctx, a, paths[i], t)
 		if err != nil {
-			return err
+			return problems, err
 		}
-		if len(found) > 0 {
-			problems = append(problems, found...)
-			continue
-		}
-		misfits, err := b.misfits(ctx, t, paths[i])
-		if err != nil {
-			return unreadable(err, a, paths[i])
-		}
-		found, err = placed(ctx, a, paths[i], t, misfits)
-		if err != nil {
-			return err
-		}
-		problems = append(problems, found...)
-	}
-	if len(problems) > 0 {
-		return first(problems)
-	}
-	// The engine alone knows; it names the file that it read.
-	for i, a := range artifacts {
-		if strings.Contains(stop.Error(), paths[i]) {
-			return unreadable(stop, a, paths[i])
-		}
-	}
-	return unreadable(stop, artifacts[0], paths[0])
-}
-
-// broken finds the records of a file that are no CSV, or not of this file's columns.
-func broken(ctx context.Context, a ports.Artifact, path string, t texts) (project.Problems, error) {
-	var problems project.Problems
-	err := eachRecord(ctx, a, path, t, func(r record) bool {
-		why := r.wrong
-		// The engine lets the last delimiter of a line stand for nothing.
-		if n := len(t.columns); why == "" && len(r.fields) != n && !(len(r.fields) == n+1 && r.lastEmpty) {
-			why = fmt.Sprintf("the record has %d fields, the header has %d", len(r.fields), n)
+		n := len(rec.fields)
+		why := rec.wrong
+		if why == "" && (n > l.width || n < l.width && !source.Dialect.Pad) {
+			why = fmt.Sprintf("the record has %s, %s %d", plural(n, "field"), whose, l.width)
 		}
 		if why != "" {
-			problems = append(problems, project.Problem{At: project.Position{File: a.Name, Line: r.fields[0].line, Column: 1}, Message: why, Fix: "mend the file, or deliver it again"})
+			bad(rec.line, 1, mend, "%s", why)
+			if rec.last {
+				break
+			}
+			continue
 		}
-		return len(problems) <= mostProblems
-	})
-	return problems, err
+		record = record[:0]
+		for i, at := range l.at {
+			if i > 0 {
+				record = append(record, ',')
+			}
+			if at >= n {
+				record = append(record, null...)
+				continue
+			}
+			f := rec.fields[at]
+			text := r.text(rec, f)
+			switch {
+			case !f.quoted && (len(text) == 0 || slices.Contains(source.NullTexts, string(text))):
+				record = append(record, null...)
+				continue
+			case forms[i] != nil:
+				var ok bool
+				if value, ok = forms[i].Append(value[:0], text); !ok {
+					line, column := rec.place(at)
+					c := source.Columns[i]
+					bad(line, column, "mend the file, or correct how the column is written", "column %q is declared %s, which %s is not: it has to be %s", c.Name, c.Type, shown(string(text)), forms[i].Expected)
+				}
+				text = value
+			}
+			record = appendField(record, text)
+		}
+		record = append(record, '\n')
+		if why := tooLong(record); why != "" {
+			bad(rec.line, 1, mend, "%s", why)
+			continue
+		}
+		if _, err := out.Write(record); err != nil {
+			return problems, err
+		}
+	}
+	return problems, nil
 }
 
-// placed gives misfits, which are in the order of their records, the places where they stand.
-func placed(ctx context.Context, a ports.Artifact, path string, t texts, misfits []misplaced) (project.Problems, error) {
-	if len(misfits) == 0 {
-		return nil, nil
+func plural(n int, what string) string {
+	if n == 1 {
+		return "1 " + what
 	}
-	var problems project.Problems
-	n := int64(-1)
-	err := eachRecord(ctx, a, path, t, func(r record) bool {
-		for n++; len(misfits) > 0 && misfits[0].record == n; misfits = misfits[1:] {
-			at := r.fields[min(misfits[0].column, len(r.fields)-1)]
-			problems = append(problems, t.problem(misfits[0], project.Position{File: a.Name, Line: at.line, Column: at.column}))
-		}
-		return len(misfits) > 0
-	})
-	return problems, err
-}
-
-// eachRecord shows the records of a file, the header first, until visit has seen enough.
-func eachRecord(ctx context.Context, a ports.Artifact, path string, t texts, visit func(record) bool) error {
-	f, err := os.Open(path)
-	if err != nil {
-		return fail.New(fail.Internal, "staged_file_gone", "the staged copy of %s cannot be opened", a.Name).Because(err)
-	}
-	defer f.Close()
-	s := scanner{in: skipBOM(patient{ctx, f}), delimiter: t.delimiter[0], skipEmpty: len(t.columns) > 1, line: 1, column: 1}
-	for {
-		r, err := s.next()
-		if errors.Is(err, io.EOF) {
-			return nil
-		}
-		if err != nil {
-			return fail.New(fail.Unavailable, "staged_file_unreadable", "the staged copy of %s cannot be read", a.Name).Because(err)
-		}
-		if !visit(r) || r.last {
-			return nil
-		}
-	}
+	return fmt.Sprintf("%d %ss", n, what)
 }

@@ -23,11 +23,11 @@ const maxDerived = int64(64) << 30
 // derivers is how many files are written at once.
 const derivers = 2
 
-// derive writes a file beside the staged copy of each artifact that needs one, and gives the path to read for every artifact.
-// write reads the artifact, unpacked. drop removes what was written; it is to be called whatever the outcome, and what it cannot
+// derive writes a file beside the copy of each artifact that needs one, and gives the path to read for every artifact.
+// write reads the artifact with this number, unpacked. drop removes what was written; it is to be called whatever the outcome, and what it cannot
 // remove goes with the run's staging folder.
 func derive(ctx context.Context, artifacts []ports.Artifact, needs func(ports.Artifact) bool,
-	write func(a ports.Artifact, in io.Reader, out io.Writer) (project.Problems, error)) (paths []string, drop func(), problems project.Problems, err error) {
+	write func(i int, in io.Reader, out io.Writer) (project.Problems, error)) (paths []string, drop func(), problems project.Problems, err error) {
 	paths = make([]string, len(artifacts))
 	found := make([]project.Problems, len(artifacts))
 	errs := make([]error, len(artifacts))
@@ -40,7 +40,7 @@ func derive(ctx context.Context, artifacts []ports.Artifact, needs func(ports.Ar
 		paths[i] = a.Path + ".derived"
 		turn <- struct{}{}
 		all.Go(func() {
-			found[i], errs[i] = deriveOne(ctx, a, paths[i], write)
+			found[i], errs[i] = deriveOne(ctx, a, paths[i], func(in io.Reader, out io.Writer) (project.Problems, error) { return write(i, in, out) })
 			<-turn
 		})
 	}
@@ -58,7 +58,7 @@ func derive(ctx context.Context, artifacts []ports.Artifact, needs func(ports.Ar
 	return paths, drop, problems, errors.Join(errs...)
 }
 
-func deriveOne(ctx context.Context, a ports.Artifact, path string, write func(ports.Artifact, io.Reader, io.Writer) (project.Problems, error)) (_ project.Problems, err error) {
+func deriveOne(ctx context.Context, a ports.Artifact, path string, write func(io.Reader, io.Writer) (project.Problems, error)) (_ project.Problems, err error) {
 	in, err := openArtifact(a)
 	if err != nil {
 		return asProblems(err)
@@ -69,7 +69,7 @@ func deriveOne(ctx context.Context, a ports.Artifact, path string, write func(po
 		return nil, fail.New(fail.Unavailable, "staging_failed", "no file can be written beside the staged copy of %s", a.Name).Because(err)
 	}
 	out := bufio.NewWriterSize(&bounded{w: f, left: maxDerived, artifact: a}, 1<<18)
-	problems, err := write(a, patient{ctx, in}, out)
+	problems, err := write(patient{ctx, in}, out)
 	if err == nil {
 		err = out.Flush()
 	}
@@ -88,7 +88,7 @@ func asProblems(err error) (project.Problems, error) {
 	return nil, err
 }
 
-// openArtifact reads a staged file, unpacked when its name ends in .gz. A gzip stream that is cut or damaged is a problem by its own
+// openArtifact reads a staged file, unpacked when its copy's name ends in .gz, which it does when its own name does. A gzip stream that is cut or damaged is a problem by its own
 // checksum, which the engine does not look at.
 func openArtifact(a ports.Artifact) (io.ReadCloser, error) {
 	f, err := os.Open(a.Path)
@@ -105,7 +105,7 @@ func openArtifact(a ports.Artifact) (io.ReadCloser, error) {
 	return &unzipping{z, f, a}, nil
 }
 
-func zipped(a ports.Artifact) bool { return strings.HasSuffix(a.Name, ".gz") }
+func zipped(a ports.Artifact) bool { return strings.HasSuffix(a.Path, ".gz") }
 
 // unzipping says of its file what is wrong with it.
 type unzipping struct {

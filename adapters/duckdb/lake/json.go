@@ -8,6 +8,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -18,79 +20,32 @@ import (
 // maxObject bounds one JSON record in bytes.
 const maxObject = 16 << 20
 
-// null is the unquoted field that stands for NULL in what a JSON file is taken apart into.
-const null = `\N`
-
 // stageJSON reads an array of objects, or one object after another. The engine's JSON reader rounds numbers, takes keys twice and
-// lets bad syntax pass, so each file is taken apart here: every value becomes a quoted field with the very text it was written in,
-// which the engine then reads as strictly as CSV.
+// lets bad syntax pass, so each file is taken apart here: every value becomes a field with the very text it was written in.
 func (b *build) stageJSON(ctx context.Context, s *staged, artifacts []ports.Artifact) error {
 	source := s.source
-	every := func(ports.Artifact) bool { return true }
-	paths, drop, problems, err := derive(ctx, artifacts, every, func(a ports.Artifact, in io.Reader, out io.Writer) (project.Problems, error) {
-		j := newObjects(a, source, in, out)
+	ignored := make([][]string, len(artifacts))
+	defer func() { s.ignore(slices.Concat(ignored...)...) }()
+	return b.stageCopies(ctx, s, artifacts, func(i int, in io.Reader, out io.Writer) (project.Problems, error) {
+		j := newObjects(artifacts[i], source, in, out)
 		err := j.run(func() bool { return len(j.problems) <= mostProblems })
+		ignored[i] = slices.Collect(maps.Keys(j.ignored))
 		return j.problems, err
-	})
-	defer drop()
-	if err != nil {
-		return err
-	}
-	if len(problems) > 0 {
-		return first(problems)
-	}
-	t := texts{columns: source.Columns, delimiter: ",", nulls: []string{null}}
-	if err := b.holding(ctx, s); err != nil {
-		return err
-	}
-	if err := b.conn.Exec(ctx, t.insert(s.relation, oneLined(paths), paths...)); err != nil {
-		return b.explainJSON(ctx, err, t, source, artifacts, paths)
-	}
-	return nil
-}
-
-// explainJSON says at which lines of which files the engine stopped.
-func (b *build) explainJSON(ctx context.Context, stop error, t texts, source project.Source, artifacts []ports.Artifact, paths []string) error {
-	if !stopped(stop) {
-		return stop
-	}
-	var problems project.Problems
-	for i, a := range artifacts {
-		if len(problems) > mostProblems {
-			break
-		}
-		misfits, err := b.misfits(ctx, t, paths[i])
-		if err != nil {
-			return unreadable(err, a, paths[i])
-		}
-		if len(misfits) == 0 {
-			continue
-		}
+	}, func(a ports.Artifact, misfits []misplaced, problem func(misplaced, project.Position) project.Problem) (problems project.Problems, err error) {
 		in, err := openArtifact(a)
 		if err != nil {
-			return err
+			return nil, err
 		}
 		n := int64(0)
 		j := newObjects(a, source, patient{ctx, in}, io.Discard)
 		err = j.run(func() bool {
 			for n++; len(misfits) > 0 && misfits[0].record == n; misfits = misfits[1:] {
-				problems = append(problems, t.problem(misfits[0], j.at(j.lines[misfits[0].column])))
+				problems = append(problems, problem(misfits[0], j.at(j.lines[misfits[0].column])))
 			}
 			return len(misfits) > 0
 		})
-		if err := errors.Join(err, in.Close()); err != nil {
-			return err
-		}
-	}
-	if len(problems) > 0 {
-		return first(problems)
-	}
-	for i, a := range artifacts {
-		if strings.Contains(stop.Error(), paths[i]) {
-			return unreadable(stop, a, paths[i])
-		}
-	}
-	return unreadable(stop, artifacts[0], paths[0])
+		return problems, errors.Join(err, in.Close())
+	})
 }
 
 // objects takes a JSON file apart into the fields of its records.
@@ -111,13 +66,18 @@ type objects struct {
 	fields [][]byte
 	// record is what the current object becomes.
 	record []byte
+	// ignored are keys that were left out.
+	ignored map[string]bool
 }
 
+// mostIgnored is how many different keys of a file are remembered as left out.
+const mostIgnored = 1000
+
 func newObjects(a ports.Artifact, source project.Source, in io.Reader, out io.Writer) *objects {
-	j := &objects{artifact: a, source: source, index: map[string]int{}, in: skipBOM(in), line: 1, out: out,
+	j := &objects{artifact: a, source: source, index: map[string]int{}, ignored: map[string]bool{}, in: skipBOM(in), line: 1, out: out,
 		lines: make([]int, len(source.Columns)), fields: make([][]byte, len(source.Columns))}
 	for i, c := range source.Columns {
-		j.index[c.Name] = i
+		j.index[c.FileColumn()] = i
 		j.accepted = append(j.accepted, kinds(c.Type))
 	}
 	return j
@@ -134,18 +94,22 @@ func (j *objects) bad(line int, fix, format string, args ...any) {
 // run reads the whole file, or until visit, which is called behind each record, has seen enough. What is wrong with the file is in
 // problems; the error is what kept it from being read.
 func (j *objects) run(visit func() bool) error {
-	const shape = "deliver an array of objects, or one object after another"
+	shape := "deliver an array of objects, or one object after another"
+	if j.source.Format == project.NDJSON {
+		shape = "deliver one object a line"
+	}
 	c, err := j.space()
 	if errors.Is(err, io.EOF) {
 		j.bad(1, shape, "the file is empty: it holds no JSON")
 		return nil
 	}
-	array := err == nil && c == '['
+	lines := j.source.Format == project.NDJSON
+	array := err == nil && c == '[' && !lines
 	if array {
 		_, _ = j.in.Discard(1)
 		c, err = j.space()
 	}
-	for more := true; ; c, err = j.space() {
+	for more, ended := true, 0; ; c, err = j.space() {
 		switch {
 		case errors.Is(err, io.EOF) && !array:
 			return nil
@@ -174,9 +138,15 @@ func (j *objects) run(visit func() bool) error {
 			return nil
 		}
 		more = false
+		begin := j.line
 		if ok, err := j.next(); err != nil || !ok {
 			return err
 		}
+		if lines && (begin == ended || j.line != begin) {
+			j.bad(begin, "deliver one object a line, or declare format: json", "the record does not have a line of its own, as in ndjson")
+			return nil
+		}
+		ended = j.line
 		if !visit() {
 			return nil
 		}
@@ -254,18 +224,11 @@ func (j *objects) next() (bool, error) {
 			j.record = append(j.record, null...)
 			continue
 		}
-		j.record = append(j.record, '"')
-		for _, c := range text {
-			if c == '"' {
-				j.record = append(j.record, '"')
-			}
-			j.record = append(j.record, c)
-		}
-		j.record = append(j.record, '"')
+		j.record = appendField(j.record, text)
 	}
 	j.record = append(j.record, '\n')
-	if len(j.record) > maxRecord {
-		j.bad(begin, "deliver smaller records", "the record's columns have more than %d bytes together, quotes counted twice", maxRecord)
+	if why := tooLong(j.record); why != "" {
+		j.bad(begin, "deliver smaller records", "%s", why)
 		return true, nil
 	}
 	_, err := j.out.Write(j.record)
@@ -348,14 +311,13 @@ func valueEnd(text []byte, pos int) int {
 func (j *objects) member(name string, raw []byte, line int) {
 	i, ok := j.index[name]
 	if !ok {
-		names := make([]string, len(j.source.Columns))
-		for i, c := range j.source.Columns {
-			names[i] = c.Name
+		if j.source.OnChange == project.ChangeIgnore {
+			if len(j.ignored) < mostIgnored {
+				j.ignored[name] = true
+			}
+			return
 		}
-		fix := project.Suggest(name, names)
-		if fix == "" {
-			fix = "declare it under columns, or deliver the file without it"
-		}
+		fix := undeclared(name, fileColumns(j.source))
 		j.bad(line, fix, "the record has a key %s that source %q does not declare", shown(name), j.source.Name)
 		return
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"leapview/adapters/duckdb/engine"
@@ -34,12 +35,14 @@ func (b *build) stageParquet(ctx context.Context, s *staged, artifacts []ports.A
 		for _, c := range got {
 			types[i][c.Name] = c.Type
 		}
-		found, err := b.truncated(ctx, a)
+		found, err := b.truncated(ctx, source, a)
 		if err != nil {
 			return unreadable(err, a, a.Path)
 		}
 		problems = append(problems, found...)
-		problems = append(problems, compare(a, source, got)...)
+		differences, ignored := compare(a, source, got)
+		problems = append(problems, differences...)
+		s.ignore(ignored...)
 	}
 	if len(problems) > 0 {
 		return first(problems)
@@ -48,7 +51,9 @@ func (b *build) stageParquet(ctx context.Context, s *staged, artifacts []ports.A
 		return err
 	}
 	for i, a := range artifacts {
-		values := join(source.Columns, ", ", func(c project.Column) string { return converted(engine.Identifier(c.Name), types[i][c.Name], c.Type) })
+		values := join(source.Columns, ", ", func(c project.Column) string {
+			return converted(engine.Identifier(c.FileColumn()), types[i][c.FileColumn()], c.Type)
+		})
 		if err := b.conn.Exec(ctx, "INSERT INTO "+engine.Identifier(s.relation)+" SELECT "+values+" FROM "+readParquet(a.Path)); err != nil {
 			if strings.Contains(err.Error(), nul) {
 				return project.Problems{{At: project.Position{File: a.Name}, Message: "the file has a text with a NUL byte, which no table keeps", Fix: "deliver the file without it, or declare the column BLOB"}}
@@ -65,7 +70,7 @@ func (b *build) stageParquet(ctx context.Context, s *staged, artifacts []ports.A
 
 // truncated are the columns whose values the engine cuts to microseconds without a word: times of day in nanoseconds, and the 96 bits that
 // older writers used for moments.
-func (b *build) truncated(ctx context.Context, a ports.Artifact) (problems project.Problems, err error) {
+func (b *build) truncated(ctx context.Context, source project.Source, a ports.Artifact) (problems project.Problems, err error) {
 	rows, err := b.conn.Rows(ctx, "SELECT name, type FROM parquet_schema("+engine.Literal(a.Path)+") WHERE type = 'INT96' OR logical_type LIKE 'TimeType%' AND logical_type LIKE '%NANOS=NanoSeconds%'")
 	if err != nil {
 		return nil, err
@@ -75,6 +80,9 @@ func (b *build) truncated(ctx context.Context, a ports.Artifact) (problems proje
 		var name, kind string
 		if err := rows.Scan(&name, &kind); err != nil {
 			return nil, err
+		}
+		if source.OnChange == project.ChangeIgnore && !slices.Contains(fileColumns(source), name) {
+			continue
 		}
 		what := "times of day in nanoseconds"
 		if kind == "INT96" {
@@ -99,26 +107,26 @@ func converted(x string, from, to project.Type) string {
 	return v
 }
 
-// compare holds a Parquet file's columns against the declared ones.
-func compare(a ports.Artifact, source project.Source, got []project.Column) project.Problems {
+// compare holds a Parquet file's columns against the declared ones, and gives those that may be left out.
+func compare(a ports.Artifact, source project.Source, got []project.Column) (problems project.Problems, ignored []string) {
 	at := project.Position{File: a.Name}
-	var problems project.Problems
 	declared := map[string]project.Column{}
-	names := make([]string, len(source.Columns))
-	for i, c := range source.Columns {
-		declared[c.Name], names[i] = c, c.Name
+	for _, c := range source.Columns {
+		declared[c.FileColumn()] = c
 	}
 	seen := map[string]bool{}
 	for _, g := range got {
 		seen[g.Name] = true
 		d, ok := declared[g.Name]
 		switch {
+		case !ok && source.OnChange == project.ChangeIgnore:
+			ignored = append(ignored, g.Name)
 		case !ok:
-			fix := project.Suggest(g.Name, names)
-			if fix == "" {
-				fix = "declare it under columns, or deliver the file without it"
-			}
-			problems = append(problems, project.Problem{At: at, Message: fmt.Sprintf("the file has a column %s that source %q does not declare", shown(g.Name), source.Name), Fix: fix})
+			problems = append(problems, project.Problem{At: at, Message: fmt.Sprintf("the file has a column %s that source %q does not declare", shown(g.Name), source.Name),
+				Fix: undeclared(g.Name, fileColumns(source))})
+		case source.Types == project.TypesExact && g.Type != d.Type:
+			problems = append(problems, project.Problem{At: at, Message: fmt.Sprintf("column %q is %s in the file, which source %q declares as %s, and types is exact", g.Name, g.Type, source.Name, d.Type),
+				Fix: "deliver the file with the declared type, declare the file's, or write types: widen"})
 		case !widens(g.Type, d.Type):
 			fix := "deliver the file with another type"
 			if use := holds(g.Type); use != "" {
@@ -128,12 +136,12 @@ func compare(a ports.Artifact, source project.Source, got []project.Column) proj
 		}
 	}
 	for _, c := range source.Columns {
-		if !seen[c.Name] {
-			problems = append(problems, project.Problem{At: at, Message: fmt.Sprintf("the file lacks the column %q that source %q declares", c.Name, source.Name),
+		if !seen[c.FileColumn()] {
+			problems = append(problems, project.Problem{At: at, Message: fmt.Sprintf("the file lacks the column %q that source %q declares", c.FileColumn(), source.Name),
 				Fix: "deliver the file with it, or take it out of columns"})
 		}
 	}
-	return problems
+	return problems, ignored
 }
 
 // nanoseconds is a type that files have and sources cannot declare.

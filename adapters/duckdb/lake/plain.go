@@ -222,7 +222,7 @@ func (t texts) plainFile(ctx context.Context, path string, forms []plainForm) (r
 	defer f.Close()
 	in := patient{ctx, f}
 	buffer := make([]byte, mostPlain)
-	header, filled := true, 0
+	header, filled := t.header, 0
 	for {
 		n, err := io.ReadFull(in, buffer[filled:])
 		last := errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF)
@@ -235,7 +235,7 @@ func (t texts) plainFile(ctx context.Context, path string, forms []plainForm) (r
 			lines = append(lines, '\n')
 		}
 		lines = lines[:bytes.LastIndexByte(lines, '\n')+1]
-		if !last && len(lines) == 0 || !plainBytes(lines) {
+		if !last && len(lines) == 0 || !t.plainBytes(lines) {
 			return 0, false
 		}
 		rest := lines
@@ -256,7 +256,10 @@ func (t texts) plainFile(ctx context.Context, path string, forms []plainForm) (r
 }
 
 // plainBytes refuses quotes, carriage returns, NUL bytes and what is no UTF-8.
-func plainBytes(lines []byte) bool {
+func (t texts) plainBytes(lines []byte) bool {
+	if t.quote != 0 && bytes.IndexByte(lines, t.quote) >= 0 {
+		return false
+	}
 	return bytes.IndexByte(lines, '"') < 0 && bytes.IndexByte(lines, '\r') < 0 && bytes.IndexByte(lines, 0) < 0 && utf8.Valid(lines)
 }
 

@@ -21,7 +21,7 @@ const mostProblems = 20
 const misfit = "leapview: value does not fit"
 
 // Stage is ports.Build's.
-func (b *build) Stage(ctx context.Context, source project.Source, artifacts []ports.Artifact) (int64, error) {
+func (b *build) Stage(ctx context.Context, source project.Source, artifacts []ports.Artifact) (ports.Staged, error) {
 	s := staged{source: source, relation: stagedName(source)}
 	var err error
 	switch source.Format {
@@ -29,21 +29,21 @@ func (b *build) Stage(ctx context.Context, source project.Source, artifacts []po
 		err = b.stageCSV(ctx, &s, artifacts)
 	case project.Parquet:
 		err = b.stageParquet(ctx, &s, artifacts)
-	case project.JSON:
+	case project.JSON, project.NDJSON:
 		err = b.stageJSON(ctx, &s, artifacts)
 	default:
 		err = fail.New(fail.Internal, "unknown_format", "source %q has format %q", source.Name, source.Format)
 	}
 	if err != nil {
-		return 0, err
+		return ports.Staged{}, err
 	}
 	if !s.view {
 		if err := b.conn.Scan(ctx, "SELECT count(*) FROM "+engine.Identifier(s.relation), nil, &s.rows); err != nil {
-			return 0, err
+			return ports.Staged{}, err
 		}
 	}
 	b.staged[source.Name] = s
-	return s.rows, nil
+	return ports.Staged{Rows: s.rows, Ignored: s.ignored}, nil
 }
 
 // staged is a source as a temporary relation: a table that holds its rows, or a view of files that are proved to be readable.
@@ -52,6 +52,15 @@ type staged struct {
 	relation string
 	view     bool
 	rows     int64
+	// ignored are the columns of its files that were left out, sorted.
+	ignored []string
+}
+
+// ignore remembers columns that were left out.
+func (s *staged) ignore(names ...string) {
+	s.ignored = append(s.ignored, names...)
+	slices.Sort(s.ignored)
+	s.ignored = slices.Compact(s.ignored)
 }
 
 // stagedName is no relation that a statement can reach but by our own rewriting.
@@ -166,6 +175,8 @@ type texts struct {
 	header    bool
 	delimiter string
 	nulls     []string
+	// quote, when it is not 0, is a further character that no plain file has: the files' own quote.
+	quote byte
 }
 
 // read is the table function over the files, with columns c0, c1, ….
@@ -180,7 +191,7 @@ func (t texts) readAs(as func(project.Column) project.Type, parallel bool, paths
 		columns[i] = fmt.Sprintf("'c%d': '%s'", i, as(c))
 	}
 	return fmt.Sprintf("read_csv([%s], auto_detect = false, header = %t, columns = {%s}, delim = %s, quote = '\"', escape = '\"', nullstr = [%s], allow_quoted_nulls = false, "+
-		"strict_mode = true, null_padding = false, compression = 'none', hive_partitioning = false, parallel = %t)",
+		"strict_mode = true, null_padding = false, new_line = '\\n', compression = 'none', hive_partitioning = false, parallel = %t)",
 		join(paths, ", ", engine.Literal), t.header, strings.Join(columns, ", "), engine.Literal(t.delimiter), join(t.nulls, ", ", engine.Literal), parallel)
 }
 
