@@ -489,5 +489,5 @@ func (r *Refresher) judge(ctx context.Context, scope serving.Scope, rel plan.Rel
 	if err := errors.Join(errs...); err != nil {
 		return nil, err
 	}
-	return slices.Concat(results...), nil
+	return refresh.Bounded(slices.Concat(results...)), nil
 }

@@ -46,23 +46,24 @@ type runStepsDoc struct {
 
 // checkDoc is what one check found. Sample holds a few of the failures, null when there are none to show.
 type checkDoc struct {
-	Model    string           `json:"model"`
-	Check    string           `json:"check"`
-	Name     string           `json:"name,omitempty"`
-	File     string           `json:"file"`
-	Line     int              `json:"line"`
-	Severity project.Severity `json:"severity"`
-	Outcome  string           `json:"outcome"`
-	Failures int64            `json:"failures"`
-	Judged   int64            `json:"judged"`
-	Detail   string           `json:"detail"`
-	Sample   json.RawMessage  `json:"sample"`
+	Model    string            `json:"model"`
+	Kind     project.CheckKind `json:"kind"`
+	Check    string            `json:"check"`
+	Name     string            `json:"name,omitempty"`
+	File     string            `json:"file"`
+	Line     int               `json:"line"`
+	Severity project.Severity  `json:"severity"`
+	Outcome  string            `json:"outcome"`
+	Failures int64             `json:"failures"`
+	Judged   int64             `json:"judged"`
+	Detail   string            `json:"detail"`
+	Sample   json.RawMessage   `json:"sample"`
 }
 
 func checkDocs(results []refresh.CheckResult) []checkDoc {
 	docs := make([]checkDoc, len(results))
 	for i, r := range results {
-		docs[i] = checkDoc{r.Model, r.Check, r.Name, r.At.File, r.At.Line, r.Severity, r.Outcome(), r.Failures, r.Judged, r.Detail, nil}
+		docs[i] = checkDoc{r.Model, r.Kind(), r.Check, r.Name, r.At.File, r.At.Line, r.Severity, r.Outcome(), r.Failures, r.Judged, r.Detail, nil}
 		if r.Sample != "" {
 			docs[i].Sample = json.RawMessage(r.Sample)
 		}

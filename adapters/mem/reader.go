@@ -224,7 +224,7 @@ func (s *Store) judge(scope serving.Scope, rows [][]value, model plan.Model, che
 		}
 		return key
 	}
-	parse := func(text string) (value, error) { return parseValue(text, model.Columns[at[0]].Type) }
+	parse := func(l project.Literal) (value, error) { return parseValue(l.Text, model.Columns[at[0]].Type) }
 	switch check.Kind {
 	case project.NotNull:
 		for _, row := range rows {
@@ -234,7 +234,7 @@ func (s *Store) judge(scope serving.Scope, rows [][]value, model plan.Model, che
 		}
 		result.Detail = fmt.Sprintf("%d of %d rows have a NULL", result.Failures, len(rows))
 	case project.Unique:
-		seen := map[string]int{}
+		seen := map[string]int64{}
 		for _, row := range rows {
 			// SQL's UNIQUE never counts a key that holds a NULL as a repetition.
 			if k := key(row, at); !slices.Contains(k, nil) {
@@ -243,10 +243,10 @@ func (s *Store) judge(scope serving.Scope, rows [][]value, model plan.Model, che
 		}
 		for _, n := range seen {
 			if n > 1 {
-				result.Failures++
+				result.Failures += n
 			}
 		}
-		result.Detail = fmt.Sprintf("%d keys occur more than once in %d rows", result.Failures, len(rows))
+		result.Detail = fmt.Sprintf("%d of %d rows share their key with another", result.Failures, len(rows))
 	case project.RowCount:
 		if !check.Counts(result.Judged) {
 			result.Failures = 1
@@ -254,8 +254,8 @@ func (s *Store) judge(scope serving.Scope, rows [][]value, model plan.Model, che
 		result.Detail = fmt.Sprintf("the table has %d rows", len(rows))
 	case project.AcceptedValues:
 		var accepted []value
-		for _, text := range check.Values {
-			v, err := parse(text)
+		for _, l := range check.Values {
+			v, err := parse(l)
 			if err != nil {
 				return result, err
 			}
@@ -270,7 +270,7 @@ func (s *Store) judge(scope serving.Scope, rows [][]value, model plan.Model, che
 	case project.Range:
 		for _, row := range rows {
 			out := false
-			for i, bound := range []*string{check.Low, check.High} {
+			for i, bound := range []*project.Literal{check.Low, check.High} {
 				if bound == nil || row[at[0]] == nil {
 					continue
 				}

@@ -228,6 +228,7 @@ func (p *parser) node(n *yaml.Node, depth int) project.Node {
 	case yaml.ScalarNode:
 		out.Text = n.Value
 		out.Kind = p.scalar(n, out.At)
+		out.Body, out.Indent = p.body(n)
 	case yaml.DocumentNode, yaml.AliasNode:
 		p.stop(out.At, "write it in a simpler way", "the YAML parser gave a value that cannot be here")
 	}
@@ -248,6 +249,39 @@ func (p *parser) tagged(n *yaml.Node) bool {
 		p.offset += size
 	}
 	return p.offset < len(p.text) && p.line == n.Line && p.column == n.Column && p.text[p.offset] == '!'
+}
+
+// body is where the node's text begins in the file and how far its further lines are indented there, when it stands there as it is. The
+// text was walked up to the node.
+func (p *parser) body(n *yaml.Node) (at project.Position, indent int) {
+	if p.line != n.Line || p.column != n.Column {
+		return at, 0
+	}
+	if n.Style&yaml.LiteralStyle != 0 {
+		_, rest, _ := bytes.Cut(p.text[p.offset:], []byte("\n"))
+		lines := strings.Split(strings.TrimRight(n.Value, "\n"), "\n")
+		for _, line := range lines {
+			var written []byte
+			written, rest, _ = bytes.Cut(rest, []byte("\n"))
+			before, ok := strings.CutSuffix(strings.TrimSuffix(string(written), "\r"), line)
+			switch {
+			case line == "":
+			case !ok || strings.Trim(before, " ") != "" || indent > 0 && indent != len(before):
+				return project.Position{}, 0
+			default:
+				indent = len(before)
+			}
+		}
+		return p.place(n.Line+1, 1+indent), indent
+	}
+	quote := 0
+	if n.Style&(yaml.SingleQuotedStyle|yaml.DoubleQuotedStyle) != 0 {
+		quote = 1
+	}
+	if strings.Contains(n.Value, "\n") || !bytes.HasPrefix(p.text[p.offset+quote:], []byte(n.Value)) {
+		return at, 0
+	}
+	return p.place(n.Line, n.Column+quote), 0
 }
 
 // scalar is the kind of a scalar.

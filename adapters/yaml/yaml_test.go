@@ -129,6 +129,40 @@ func TestPositions(t *testing.T) {
 	}
 }
 
+// Proves: where a text stands in the file as it is, is known to the character, whatever its style; and that where YAML writes it otherwise,
+// nothing is claimed.
+func TestBody(t *testing.T) {
+	for text, want := range map[string]string{
+		"k: a > b":                     "11:8+0",
+		"k: 'a > b'":                   "11:9+0",
+		"é: \"a > b\"":                 "11:9+0",
+		"k: \"a \\u003e b\"":           "none",
+		"k: 'it''s'":                   "none",
+		"k: \"a\n  b\"":                "none",
+		"k: a\n  b":                    "none",
+		"k: >\n  a\n  b\n":             "none",
+		"k: |\n  a\n    b\n  c\n":      "12:3+2",
+		"k: |-\n      a\n\n      b":    "12:7+6",
+		"k: |2\n    a\n  b\n":          "12:3+2",
+		"k: | # why\r\n  a\r\n  b\r\n": "12:3+2",
+		"k: |\n\n\n  a\n":              "12:3+2",
+		"k: |\n  a\nl: b\n":            "12:3+2",
+		"k:\n  \n  a > b":              "13:3+0",
+	} {
+		n, problems := Documents{}.Parse([]byte(text), project.Position{File: "f", Line: 10, Column: 4})
+		if len(problems) > 0 {
+			t.Fatalf("%q: %v", text, problems)
+		}
+		v, got := n.Entries[0].Value, "none"
+		if v.Body != (project.Position{}) {
+			got = fmt.Sprintf("%d:%d+%d", v.Body.Line, v.Body.Column, v.Indent)
+		}
+		if got != want {
+			t.Errorf("%q: the text %q begins at %s, want %s", text, v.Text, got, want)
+		}
+	}
+}
+
 // Proves: texts of the largest size that are nothing but structure end in an answer, not in a deep stack or an endless search.
 func TestHostileSize(t *testing.T) {
 	for _, unit := range []string{"[", "- ", "a:\n"} {
@@ -156,8 +190,34 @@ func FuzzParse(f *testing.F) {
 		}
 		if len(problems) == 0 {
 			measure(t, n, 1)
+			bodies(t, strings.Split(string(text), "\n"), n)
 		}
 	})
+}
+
+// bodies proves that each text stands where its node says, line by line.
+func bodies(t *testing.T, lines []string, n project.Node) {
+	if n.Body != (project.Position{}) {
+		for i, line := range strings.Split(strings.TrimRight(n.Text, "\n"), "\n") {
+			at, column := n.Body.Line+i, n.Body.Column
+			if i > 0 {
+				column = 1 + n.Indent
+			}
+			if line == "" {
+				continue
+			}
+			if written := []rune(lines[at-1]); column-1 > len(written) || !strings.HasPrefix(string(written[column-1:]), line) {
+				t.Errorf("%q: %q does not stand at %d:%d", lines, line, at, column)
+			}
+		}
+	}
+	for _, i := range n.Items {
+		bodies(t, lines, i)
+	}
+	for _, e := range n.Entries {
+		bodies(t, lines, e.Key)
+		bodies(t, lines, e.Value)
+	}
 }
 
 func measure(t *testing.T, n project.Node, depth int) {

@@ -146,7 +146,7 @@ func modelChanges(old, next Model) []string {
 	}
 	rules := func(m Model) (texts []string) {
 		for _, c := range m.Checks {
-			texts = append(texts, fmt.Sprint(c, c.Severity, c.MaxFailures, c.MaxPercent, c.Name))
+			texts = append(texts, c.Definition())
 		}
 		return texts
 	}

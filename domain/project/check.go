@@ -1,8 +1,10 @@
 package project
 
 import (
+	"encoding/json"
 	"fmt"
 	"math/big"
+	"slices"
 	"strings"
 	"time"
 )
@@ -36,6 +38,12 @@ const (
 	SeverityWarn  Severity = "warn"
 )
 
+// Literal is a value as its author wrote it, to be read as one of a column's type.
+type Literal struct {
+	Text string
+	At   Position
+}
+
 // Check is a rule that the rows of its model must satisfy before a candidate can be activated. Which fields are set depends on Kind.
 type Check struct {
 	Kind CheckKind
@@ -52,10 +60,10 @@ type Check struct {
 	Columns []string
 	// Min and Max bound row_count, inclusive; nil is unbounded.
 	Min, Max *int64
-	// Low and High bound a range, inclusive, as text of the column's type; nil is unbounded.
-	Low, High *string
-	// Values are the accepted ones, as texts of the column's type.
-	Values []string
+	// Low and High bound a range, inclusive; nil is unbounded.
+	Low, High *Literal
+	// Values are the accepted ones.
+	Values []Literal
 	// To is the model that relationships point to, and Fields its columns.
 	To     string
 	Fields []string
@@ -65,14 +73,50 @@ type Check struct {
 	Statement Statement
 }
 
-// String describes the check as its author wrote it.
+// Literals are all values that the check names, in the order in which they are written.
+func (c Check) Literals() []Literal {
+	all := slices.Clone(c.Values)
+	for _, bound := range []*Literal{c.Low, c.High} {
+		if bound != nil {
+			all = append(all, *bound)
+		}
+	}
+	return all
+}
+
+// Definition is all that the check says, exactly and without its places: equal ones are the same check.
+func (c Check) Definition() string {
+	text := func(l *Literal) *string {
+		if l == nil {
+			return nil
+		}
+		return &l.Text
+	}
+	b, err := json.Marshal([]any{c.Kind, c.Name, c.Severity, c.Where.SQL, c.MaxFailures, c.MaxPercent, c.Columns, c.Min, c.Max, text(c.Low), text(c.High), c.accepted(), c.To, c.Fields,
+		c.MaxAge, c.Statement.SQL})
+	if err != nil {
+		// Strings, numbers and lists of them always marshal.
+		panic(err)
+	}
+	return string(b)
+}
+
+func (c Check) accepted() []string {
+	texts := make([]string, len(c.Values))
+	for i, v := range c.Values {
+		texts[i] = v.Text
+	}
+	return texts
+}
+
+// String describes the check for people, cut where it is long.
 func (c Check) String() string {
 	inner := strings.Join(c.Columns, ", ")
-	text := func(s *string) string {
-		if s == nil {
+	text := func(l *Literal) string {
+		if l == nil {
 			return ""
 		}
-		return *s
+		return l.Text
 	}
 	switch c.Kind {
 	case NotNull, Unique:
@@ -86,31 +130,44 @@ func (c Check) String() string {
 		}
 		inner = lo + ".." + hi
 	case AcceptedValues:
-		inner += ": " + list(c.Values)
+		inner += ": " + list(c.accepted())
 	case Range:
 		inner += ": " + text(c.Low) + ".." + text(c.High)
 	case Relationships:
 		inner += " to " + c.To + "." + strings.Join(c.Fields, ", ")
 	case Freshness:
-		inner += ": " + c.MaxAge.String()
+		inner += ": " + Span(c.MaxAge)
 	case Expression, CustomSQL:
-		inner = short(c.Statement.SQL)
+		inner = short(c.Statement.SQL, 80)
 	}
-	s := fmt.Sprintf("%s(%s)", c.Kind, inner)
+	s := fmt.Sprintf("%s(%s)", c.Kind, short(inner, 200))
 	if c.Where.SQL != "" {
-		s += " where " + short(c.Where.SQL)
+		s += " where " + short(c.Where.SQL, 80)
 	}
 	return s
 }
 
-// short is SQL on one line, cut.
-func short(sql string) string {
-	sql = strings.Join(strings.Fields(sql), " ")
-	if len(sql) > 80 {
-		return strings.ToValidUTF8(sql[:80], "") + "…"
+// short is text on one line of at most so many bytes, and a sign when it was cut.
+func short(text string, most int) string {
+	text = strings.Join(strings.Fields(text), " ")
+	if len(text) > most {
+		return strings.ToValidUTF8(text[:most], "") + "…"
 	}
-	return sql
+	return text
 }
+
+// Span is a time span of whole seconds as project files write it, in the longest unit that is exact.
+func Span(d time.Duration) string {
+	for _, unit := range []string{"w", "d", "h", "m"} {
+		if d%spanUnits[unit] == 0 {
+			return fmt.Sprintf("%d%s", d/spanUnits[unit], unit)
+		}
+	}
+	return fmt.Sprintf("%ds", d/time.Second)
+}
+
+// spanUnits are the units of time spans in project files.
+var spanUnits = map[string]time.Duration{"s": time.Second, "m": time.Minute, "h": time.Hour, "d": 24 * time.Hour, "w": 7 * 24 * time.Hour}
 
 // Allows tells whether so many failures among so many judged rows are tolerated.
 func (c Check) Allows(failures, judged int64) bool {

@@ -7,12 +7,15 @@ import (
 	"strconv"
 	"strings"
 	"time"
+	"unicode"
 )
 
 // The bounds of what checks say.
 const (
 	MaxChecks         = 200
 	MaxAcceptedValues = 300
+	// MaxCheckTextBytes is the longest name of a check, and the longest value in one.
+	MaxCheckTextBytes = 255
 )
 
 func (d *decoder) checks(v Node) []Check {
@@ -28,10 +31,14 @@ func (d *decoder) checks(v Node) []Check {
 		if !ok {
 			continue
 		}
-		if seen[c.String()] {
+		// The same rule may be a warning and, with a greater tolerance, an error.
+		same := c
+		same.Name, same.MaxFailures, same.MaxPercent = "", 0, ""
+		if key := same.Definition(); seen[key] {
 			d.report(c.At, fmt.Sprintf("check %s is given twice", c), "remove one")
+		} else {
+			seen[key] = true
 		}
-		seen[c.String()] = true
 		checks = append(checks, c)
 	}
 	return checks
@@ -82,7 +89,11 @@ func (d *decoder) check(item Node) (c Check, ok bool) {
 // checkOptions decodes what stands beside a check's kind.
 func (d *decoder) checkOptions(c *Check, n Node) {
 	m := d.mapping(n, "a check", []string{"name", "severity", "where", "max_failures", "max_failure_percent"})
-	c.Name = d.optionalText(m, "name")
+	if v, ok := m.get("name"); ok {
+		if c.Name, _ = d.scalarText(v, "name"); len(c.Name) > MaxCheckTextBytes || strings.ContainsFunc(c.Name, unicode.IsControl) {
+			d.report(v.At, fmt.Sprintf("the check's name holds a control character, or has more than %d bytes (limit check_text_bytes)", MaxCheckTextBytes), "shorten it")
+		}
+	}
 	if v, ok := m.get("severity"); ok {
 		c.Severity = Severity(d.choice(v, "severity", []string{string(SeverityError), string(SeverityWarn)}))
 	}
@@ -107,9 +118,13 @@ func (d *decoder) checkOptions(c *Check, n Node) {
 			d.report(v.At, "max_failure_percent must be a number, and is "+v.Kind.String(), "")
 			return
 		}
+		if len(v.Text) > 20 || strings.ContainsAny(v.Text, "eE") {
+			d.report(v.At, fmt.Sprintf("max_failure_percent is %s, and must be written in at most 20 plain decimal digits", show(v.Text)), "")
+			return
+		}
 		percent, ok := new(big.Rat).SetString(v.Text)
 		switch {
-		case !ok || len(v.Text) > 20 || percent.Sign() < 0 || percent.Cmp(big.NewRat(100, 1)) > 0:
+		case !ok || percent.Sign() < 0 || percent.Cmp(big.NewRat(100, 1)) > 0:
 			d.report(v.At, fmt.Sprintf("max_failure_percent is %s, and must be 0 to 100", show(v.Text)), "")
 		case !tolerant:
 			d.report(v.At, fmt.Sprintf("%s judges the table and not its rows, so none can be tolerated", c.Kind), "remove max_failure_percent")
@@ -119,20 +134,24 @@ func (d *decoder) checkOptions(c *Check, n Node) {
 	}
 }
 
-// fragment is SQL inside of YAML. Its place is that of the YAML value, so errors in it name at least its line.
+// fragment is SQL inside of YAML. Where YAML writes it otherwise than it is, its place is that of the YAML value.
 func (d *decoder) fragment(v Node, what string) Statement {
 	sql, ok := d.scalarText(v, what)
-	sql = strings.TrimSpace(sql)
+	sql = strings.TrimRight(sql, "; \t\r\n")
+	s := Statement{SQL: sql, At: v.Body, Indent: v.Indent}
+	if v.Body == (Position{}) {
+		s.At, s.Indent = v.At, Unplaced
+	}
 	switch {
 	case !ok:
-	case sql == "":
+	case strings.TrimSpace(sql) == "":
 		d.report(v.At, what+" is empty", "")
 	case len(sql) > MaxSQLBytes:
 		d.report(v.At, fmt.Sprintf("%s has %d bytes (limit sql_bytes = %d)", what, len(sql), MaxSQLBytes), "")
 	case strings.ContainsRune(sql, 0):
 		d.report(v.At, what+" has a NUL character", "remove it")
 	}
-	return Statement{SQL: sql, At: v.At}
+	return s
 }
 
 // rule decodes what the check's kind says.
@@ -151,13 +170,13 @@ func (d *decoder) rule(c *Check, v Node) {
 	case Range:
 		m := d.mapping(v, "range", []string{"column", "min", "max"})
 		c.Columns = d.oneColumn(m)
-		bound := func(key string) *string {
+		bound := func(key string) *Literal {
 			n, ok := m.get(key)
 			if !ok {
 				return nil
 			}
 			text, _ := d.literal(n, key)
-			return &text
+			return &Literal{text, n.At}
 		}
 		c.Low, c.High = bound("min"), bound("max")
 		if m.ok && c.Low == nil && c.High == nil {
@@ -223,17 +242,17 @@ func (d *decoder) oneOrMore(m fields, one, more string) []string {
 func (d *decoder) literal(v Node, what string) (string, bool) {
 	switch v.Kind {
 	case StringNode, IntegerNode, FloatNode, BooleanNode:
-		if len(v.Text) <= MaxColumnNameBytes && !strings.ContainsRune(v.Text, 0) {
+		if len(v.Text) <= MaxCheckTextBytes && !strings.ContainsRune(v.Text, 0) {
 			return v.Text, true
 		}
-		d.report(v.At, fmt.Sprintf("%s is longer than %d bytes, or has a NUL character", what, MaxColumnNameBytes), "")
+		d.report(v.At, fmt.Sprintf("%s has a NUL character, or more than %d bytes (limit check_text_bytes)", what, MaxCheckTextBytes), "write it into an expression")
 	case NullNode, ListNode, MappingNode:
 		d.report(v.At, fmt.Sprintf("%s must be a value, and is %s", what, v.Kind), "")
 	}
 	return "", false
 }
 
-func (d *decoder) acceptedValues(v Node) []string {
+func (d *decoder) acceptedValues(v Node) []Literal {
 	items := d.list(v, "values")
 	switch {
 	case v.Kind == ListNode && len(items) == 0:
@@ -242,13 +261,13 @@ func (d *decoder) acceptedValues(v Node) []string {
 		d.report(v.At, fmt.Sprintf("%d values are too many (limit accepted_values = %d)", len(items), MaxAcceptedValues), "put them into a model and use relationships")
 		return nil
 	}
-	var values []string
+	var values []Literal
 	for _, item := range items {
 		text, ok := d.literal(item, "a value")
-		if ok && slices.Contains(values, text) {
+		if ok && slices.ContainsFunc(values, func(l Literal) bool { return l.Text == text }) {
 			d.report(item.At, fmt.Sprintf("value %s is given twice", show(text)), "remove one")
 		}
-		values = append(values, text)
+		values = append(values, Literal{text, item.At})
 	}
 	return values
 }
@@ -259,10 +278,9 @@ func (d *decoder) duration(v Node, what string) time.Duration {
 	if !ok {
 		return 0
 	}
-	units := map[string]time.Duration{"s": time.Second, "m": time.Minute, "h": time.Hour, "d": 24 * time.Hour, "w": 7 * 24 * time.Hour}
 	const longest = 100 * 366 * 24 * time.Hour
 	if n := len(text); n > 1 {
-		unit, known := units[text[n-1:]]
+		unit, known := spanUnits[text[n-1:]]
 		count, err := strconv.ParseInt(text[:n-1], 10, 64)
 		if known && err == nil && count > 0 && count <= int64(longest/unit) {
 			return time.Duration(count) * unit

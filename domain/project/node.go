@@ -41,6 +41,10 @@ type Node struct {
 	At   Position
 	// Text of a scalar, as written and unquoted.
 	Text string
+	// Body is where Text begins in the file when it stands there as it is; else it is zero, as for a string with escapes. Indent is how
+	// many characters stand before each further line of Text.
+	Body   Position
+	Indent int
 	// Items of a list.
 	Items []Node
 	// Entries of a mapping, in order, repetitions included: the decoder refuses them.

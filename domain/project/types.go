@@ -136,12 +136,18 @@ type Statement struct {
 	SQL string
 	// At is the position of the first byte of SQL.
 	At Position
+	// Indent is how many characters of the file stand before each line of SQL but the first. Unplaced says that the file writes SQL
+	// otherwise, as YAML with escapes does, so that At is the only place known.
+	Indent int
 }
+
+// Unplaced is the Indent of a statement in which no place is known.
+const Unplaced = -1
 
 // PositionOf turns a byte offset in the statement into a position of its file.
 func (s Statement) PositionOf(offset int) Position {
 	p := s.At
-	if offset < 0 {
+	if offset < 0 || s.Indent == Unplaced {
 		return p
 	}
 	for i, r := range s.SQL {
@@ -150,7 +156,7 @@ func (s Statement) PositionOf(offset int) Position {
 		}
 		if r == '\n' {
 			p.Line++
-			p.Column = 1
+			p.Column = 1 + s.Indent
 		} else {
 			p.Column++
 		}

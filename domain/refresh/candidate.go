@@ -1,7 +1,9 @@
 package refresh
 
 import (
+	"encoding/json"
 	"fmt"
+	"strings"
 
 	"leapview/domain/fail"
 	"leapview/domain/project"
@@ -37,8 +39,57 @@ type CheckResult struct {
 	Failures, Judged int64
 	// Detail says what was observed, for example "3 of 120 rows have a NULL".
 	Detail string
-	// Sample is a few of the failures as JSON, {"columns": […], "rows": [[…]]}, or "" when there is none.
+	// Sample is a few of the failures as JSON, {"columns": […], "rows": [[…]]}, or "" when there is none. It may lack some of the rows'
+	// columns, which "more_columns" counts. Where the engine could not judge the rows, it is what the engine says, in a column "error".
 	Sample string
+}
+
+// Kind is the kind of the check.
+func (r CheckResult) Kind() project.CheckKind {
+	kind, _, _ := strings.Cut(r.Check, "(")
+	return project.CheckKind(kind)
+}
+
+// first is the first of the sampled failures on one line, cut, or "".
+func (r CheckResult) first() string {
+	var sample struct {
+		Columns []string
+		Rows    [][]json.RawMessage
+	}
+	if json.Unmarshal([]byte(r.Sample), &sample) != nil || len(sample.Rows) == 0 {
+		return ""
+	}
+	var cells []string
+	for i, value := range sample.Rows[0][:min(len(sample.Rows[0]), len(sample.Columns))] {
+		cells = append(cells, sample.Columns[i]+"="+string(value))
+	}
+	line := strings.Join(cells, " ")
+	if len(line) > maxFirstBytes {
+		line = strings.ToValidUTF8(line[:maxFirstBytes], "") + "…"
+	}
+	return line
+}
+
+// The bounds of what a run keeps and says of its checks.
+const (
+	// maxSampleBytes is how much of all samples together is kept.
+	maxSampleBytes = 512 << 10
+	// maxFirstBytes is how long a failure's first row is in the message, and maxNamed how many failed checks the message names.
+	maxFirstBytes = 200
+	maxNamed      = 50
+)
+
+// Bounded is the results without the samples that a run does not keep: those behind the first ones that fill the bound.
+func Bounded(results []CheckResult) []CheckResult {
+	out := append([]CheckResult(nil), results...)
+	kept := 0
+	for i := range out {
+		if kept += len(out[i].Sample); kept > maxSampleBytes {
+			kept -= len(out[i].Sample)
+			out[i].Sample = ""
+		}
+	}
+	return out
 }
 
 // Outcome is passed, warned or failed.
@@ -162,14 +213,26 @@ func (c Committed) Synced(files []File) (Durable, error) {
 
 // Judged turns a durable candidate into a validated one, or says which checks failed.
 func (d Durable) Judged(results []CheckResult) (Validated, error) {
-	var failed project.Problems
+	var named project.Problems
+	failed := 0
 	for _, r := range results {
-		if r.Outcome() == "failed" {
-			failed = append(failed, project.Problem{At: r.At, Message: fmt.Sprintf("check %s of model %q failed: %s", r.Check, r.Model, r.Detail)})
+		if r.Outcome() != "failed" {
+			continue
 		}
+		if failed++; failed > maxNamed {
+			continue
+		}
+		p := project.Problem{At: r.At, Message: fmt.Sprintf("check %s of model %q failed: %s", r.Check, r.Model, r.Detail)}
+		if first := r.first(); first != "" {
+			p.Message += ", such as " + first
+		}
+		named = append(named, p)
 	}
-	if len(failed) > 0 {
-		return Validated{}, fail.New(fail.Invalid, "checks_failed", "%d of %d checks failed; the active snapshot stays as it was", len(failed), len(results)).Because(failed)
+	if failed > maxNamed {
+		named[maxNamed-1].Message += fmt.Sprintf("; and %d more checks failed", failed-maxNamed)
+	}
+	if failed > 0 {
+		return Validated{}, fail.New(fail.Invalid, "checks_failed", "%d of %d checks failed; the active snapshot stays as it was", failed, len(results)).Because(named)
 	}
 	return Validated{d, append([]CheckResult(nil), results...)}, nil
 }

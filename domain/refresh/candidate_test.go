@@ -113,9 +113,40 @@ func TestJudged(t *testing.T) {
 			t.Errorf("the error does not say %q: %v", says, err)
 		}
 	}
+	// What failed is shown by its first row, cut; a warning stops nothing; and a message stays short however many checks fail.
+	many := []CheckResult{{Model: "m", Check: "range(b: 1..)", At: at, Sample: `{"columns":["b","c"],"rows":[[0,"` + strings.Repeat("ü", 200) + `"],[-1,"x"]]}`}, {Model: "m", Check: "unique(warned)", Severity: project.SeverityWarn}}
+	for range 500 {
+		many = append(many, CheckResult{Model: "m", Check: "unique(a)", Sample: "{}"})
+	}
+	_, err = d.Judged(many)
+	for _, says := range []string{"501 of 502 checks failed", ", such as b=0 c=\"üüü", "ü…", "and 451 more checks failed"} {
+		if err == nil || !strings.Contains(err.Error(), says) || strings.Contains(err.Error(), "warned") || len(err.Error()) > 10_000 {
+			t.Errorf("the error does not say %q: %v", says, err)
+		}
+	}
 	v, err := d.Judged([]CheckResult{{Model: "m", Check: "unique(a)", OK: true}})
 	if err != nil || len(v.Checks()) != 1 {
 		t.Errorf("got %+v, %v", v, err)
+	}
+}
+
+// Proves that a run keeps no more samples than fit, the first ones, and every result, and leaves what it was given alone.
+func TestBounded(t *testing.T) {
+	var results []CheckResult
+	for i := range 200 {
+		results = append(results, CheckResult{Check: fmt.Sprintf("unique(c%d)", i), Sample: strings.Repeat("x", 6<<10)})
+	}
+	kept, bytes := 0, 0
+	for i, r := range Bounded(results) {
+		if r.Check != results[i].Check || r.Kind() != project.Unique || results[i].Sample == "" {
+			t.Fatalf("result %d is %s", i, r.Check)
+		}
+		if r.Sample != "" {
+			kept, bytes = kept+1, bytes+len(r.Sample)
+		}
+	}
+	if bytes > maxSampleBytes || kept != maxSampleBytes/(6<<10) {
+		t.Errorf("%d samples of %d bytes are kept", kept, bytes)
 	}
 }
 

@@ -18,7 +18,7 @@ func checkerSuite(t *testing.T, open opener) {
 	// A newer commit must not change what was found at the older snapshot.
 	refreshed(t, s, "sales", r, 2, oneFlight)
 	n := func(n int64) *int64 { return &n }
-	text := func(s string) *string { return &s }
+	text := func(s string) *project.Literal { return &project.Literal{Text: s} }
 	at := project.Position{File: "models/trips.sql", Line: 2, Column: 5}
 	all := r.Models[0]
 	all.Checks = nil
@@ -38,9 +38,9 @@ func checkerSuite(t *testing.T, open opener) {
 		{project.Check{Kind: project.RowCount, Min: n(5)}, false},
 		{project.Check{Kind: project.RowCount, Max: n(3)}, false},
 		{project.Check{Kind: project.RowCount, Min: n(1)}, true},
-		{project.Check{Kind: project.AcceptedValues, Columns: []string{"carrier"}, Values: []string{"Aa", "B'b"}}, true},
-		{project.Check{Kind: project.AcceptedValues, Columns: []string{"carrier"}, Values: []string{"Aa"}}, false},
-		{project.Check{Kind: project.AcceptedValues, Columns: []string{"id"}, Values: []string{"1", "2", "3", "4"}}, true},
+		{project.Check{Kind: project.AcceptedValues, Columns: []string{"carrier"}, Values: []project.Literal{{Text: "Aa"}, {Text: "B'b"}}}, true},
+		{project.Check{Kind: project.AcceptedValues, Columns: []string{"carrier"}, Values: []project.Literal{{Text: "Aa"}}}, false},
+		{project.Check{Kind: project.AcceptedValues, Columns: []string{"id"}, Values: []project.Literal{{Text: "1"}, {Text: "2"}, {Text: "3"}, {Text: "4"}}}, true},
 		{project.Check{Kind: project.Range, Columns: []string{"id"}, Low: text("1"), High: text("4")}, true},
 		{project.Check{Kind: project.Range, Columns: []string{"id"}, Low: text("2")}, false},
 		{project.Check{Kind: project.Range, Columns: []string{"id"}, High: text("3")}, false},

@@ -75,7 +75,7 @@ func (e *Error) Problem(s project.Statement) project.Problem {
 	p := project.Problem{At: s.PositionOf(e.Offset), Message: e.Message, Fix: e.Fix}
 	offset := min(max(e.Offset, 0), len(s.SQL))
 	start := strings.LastIndexByte(s.SQL[:offset], '\n') + 1
-	if start > 0 || s.At.Column == 1 {
+	if s.Indent == 0 && (start > 0 || s.At.Column == 1) {
 		line, _, _ := strings.Cut(s.SQL[start:], "\n")
 		if line = strings.TrimSuffix(line, "\r"); len(line) <= 300 {
 			p.Line = line

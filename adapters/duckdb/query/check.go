@@ -2,7 +2,6 @@ package query
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"strings"
@@ -26,13 +25,14 @@ var _ ports.Checker = (*Checker)(nil)
 // NewChecker makes a checker over the reader.
 func NewChecker(r *Reader) *Checker { return &Checker{r} }
 
-// The bounds of what is kept of a check's failures.
-const (
-	sampleRows  = 5
-	sampleBytes = 8 << 10
-)
+// counted is what counting gave for one rule.
+type counted struct {
+	judged, failures int64
+	// unjudged is what the engine said when it could not tell, or nil.
+	unjudged *engine.SQLError
+}
 
-// Check is ports.Checker's. One statement answers many checks of the model, since proving costs as much as counting; what breaks a rule is
+// Check is ports.Checker's. One statement answers all checks of the model, since proving costs as much as counting; what breaks a rule is
 // asked for when something does.
 func (k *Checker) Check(ctx context.Context, scope serving.Scope, model plan.Model, now time.Time) ([]refresh.CheckResult, error) {
 	rules := make([]rule, len(model.Checks))
@@ -42,32 +42,66 @@ func (k *Checker) Check(ctx context.Context, scope serving.Scope, model plan.Mod
 			return nil, err
 		}
 	}
-	results := make([]refresh.CheckResult, len(model.Checks))
+	counts := make([]counted, len(rules))
+	if err := k.count(ctx, scope, model, rules, counts); err != nil {
+		return nil, fmt.Errorf("check model %q: %w", model.Name, err)
+	}
+	results := make([]refresh.CheckResult, len(rules))
+	for i, c := range model.Checks {
+		n := counts[i]
+		if c.Kind == project.RowCount && !c.Counts(n.judged) {
+			n.failures = 1
+		}
+		r := refresh.CheckResult{Model: model.Name, Check: c.String(), Name: c.Name, At: c.At, Severity: c.Severity, Judged: n.judged, Failures: n.failures}
+		var err error
+		switch {
+		case n.unjudged != nil:
+			r.Detail = "the engine cannot judge it on the rows it met"
+			r.Sample, err = complaint(n.unjudged)
+		case c.Allows(n.failures, n.judged):
+			r.OK, r.Detail = true, detail(c, n.judged, n.failures)
+		default:
+			r.Detail = detail(c, n.judged, n.failures)
+			r.Sample, err = k.sample(ctx, scope, c, rules[i].sample)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("look at what breaks check %s of model %q: %w", r.Check, model.Name, err)
+		}
+		results[i] = r
+	}
+	return results, nil
+}
+
+// count answers the rules in one statement. When that one is more than the gate lets through, or when the rows are not what one of the
+// rules can be computed of, it is asked in halves: every rule that can be judged is.
+func (k *Checker) count(ctx context.Context, scope serving.Scope, model plan.Model, rules []rule, counts []counted) error {
 	err := k.reader.transaction(ctx, func(c *engine.Conn) error {
 		if err := k.columns(ctx, c, scope, model); err != nil {
 			return err
 		}
-		return k.count(ctx, c, scope, model, rules, results)
+		return k.answer(ctx, c, scope, model, rules, counts)
 	})
-	if err != nil {
-		return nil, fmt.Errorf("check model %q: %w", model.Name, err)
+	var refused *gate.Error
+	var unjudged *unjudgedError
+	half := len(rules) / 2
+	switch {
+	case half > 0 && (errors.As(err, &refused) || errors.As(err, &unjudged)):
+		if err := k.count(ctx, scope, model, rules[:half], counts[:half]); err != nil {
+			return err
+		}
+		return k.count(ctx, scope, model, rules[half:], counts[half:])
+	case errors.As(err, &unjudged):
+		counts[0] = counted{unjudged: unjudged.cause}
+		return nil
 	}
-	for i, c := range model.Checks {
-		r := &results[i]
-		r.Model, r.Check, r.Name, r.At, r.Severity = model.Name, c.String(), c.Name, c.At, c.Severity
-		if c.Kind == project.RowCount && !c.Counts(r.Judged) {
-			r.Failures = 1
-		}
-		r.OK, r.Detail = c.Allows(r.Failures, r.Judged), detail(c, r.Judged, r.Failures)
-		if r.OK || rules[i].sample == "" {
-			continue
-		}
-		if r.Sample, err = k.sample(ctx, scope, project.Statement{SQL: rules[i].sample, At: c.At}); err != nil {
-			return nil, fmt.Errorf("look at what breaks check %s of model %q: %w", r.Check, model.Name, err)
-		}
-	}
-	return results, nil
+	return err
 }
+
+// unjudgedError is what the engine says of the rows while it computes rules over them, as of a text that is no number.
+type unjudgedError struct{ cause *engine.SQLError }
+
+// Error is the engine's text.
+func (e *unjudgedError) Error() string { return e.cause.Error() }
 
 // columns proves that the table has the columns that its model was compiled to.
 func (k *Checker) columns(ctx context.Context, c *engine.Conn, scope serving.Scope, model plan.Model) error {
@@ -86,25 +120,18 @@ func (k *Checker) columns(ctx context.Context, c *engine.Conn, scope serving.Sco
 	return sameColumns(model, columns)
 }
 
-// count answers the checks in one statement, or in several when that one is more than the gate lets through.
-func (k *Checker) count(ctx context.Context, c *engine.Conn, scope serving.Scope, model plan.Model, rules []rule, results []refresh.CheckResult) error {
+// answer counts for the rules in one statement.
+func (k *Checker) answer(ctx context.Context, c *engine.Conn, scope serving.Scope, model plan.Model, rules []rule, counts []counted) error {
 	if len(rules) == 0 {
 		return nil
 	}
-	var counts []string
+	selected := make([]string, len(rules))
 	var into []any
 	for i, r := range rules {
-		counts = append(counts, fmt.Sprintf("%s AS j%d, %s AS f%d", r.judged, i, r.failures, i))
-		into = append(into, &results[i].Judged, &results[i].Failures)
+		selected[i] = fmt.Sprintf("%s AS j%d, %s AS f%d", r.judged, i, r.failures, i)
+		into = append(into, &counts[i].judged, &counts[i].failures)
 	}
-	s, err := gate.Parse(ctx, c, "SELECT "+strings.Join(counts, ", ")+" FROM "+engine.Identifier(model.Name))
-	var refused *gate.Error
-	if half := len(rules) / 2; half > 0 && errors.As(err, &refused) {
-		if err := k.count(ctx, c, scope, model, rules[:half], results[:half]); err != nil {
-			return err
-		}
-		return k.count(ctx, c, scope, model, rules[half:], results[half:])
-	}
+	s, err := gate.Parse(ctx, c, "SELECT "+strings.Join(selected, ", ")+" FROM "+engine.Identifier(model.Name))
 	if err != nil {
 		return err
 	}
@@ -112,33 +139,11 @@ func (k *Checker) count(ctx context.Context, c *engine.Conn, scope serving.Scope
 	if err != nil {
 		return err
 	}
-	return unreadable(c.Scan(ctx, limited(q.sql, serving.Shape{}, 1), nil, into...))
-}
-
-// sample gives a few rows of the statement as a JSON object. Rows that do not fit within the bound are left out, or all of them.
-func (k *Checker) sample(ctx context.Context, scope serving.Scope, statement project.Statement) (_ string, err error) {
-	q, err := k.reader.Prepare(ctx, scope, statement, nil)
-	if err != nil {
-		return "", err
+	err = unreadable(c.Scan(ctx, limited(q.sql, serving.Shape{}, 1), nil, into...))
+	if e, ok := blamable(err); ok {
+		return &unjudgedError{e}
 	}
-	reading, err := k.reader.Open(ctx)
-	if err != nil {
-		return "", err
-	}
-	defer func() { err = errors.Join(err, reading.Close()) }()
-	a, err := reading.Answer(ctx, q, nil, serving.Limits{Rows: sampleRows, Bytes: sampleBytes})
-	if err != nil {
-		return "", err
-	}
-	names := make([]string, len(a.Columns))
-	for i, c := range a.Columns {
-		names[i] = c.Name
-	}
-	text, err := json.Marshal(struct {
-		Columns []string        `json:"columns"`
-		Rows    json.RawMessage `json:"rows"`
-	}{names, a.Rows})
-	return string(text), err
+	return err
 }
 
 func sameColumns(m plan.Model, got []serving.Column) error {

@@ -136,13 +136,13 @@ func TestCompileProblems(t *testing.T) {
 	checked.Checks = []project.Check{{Kind: project.NotNull, Columns: []string{"carrier", "carier"}, At: at("models/checked.sql", 5, 5)}}
 	uncast := model("uncast", "SELECT {'a': delay} AS l FROM raw_flights")
 	uncast.Casts = []project.Column{{Name: "l", Type: "STRUCT(b INTEGER)", At: at("models/uncast.sql", 2, 2)}}
-	rules := model("rules", "SELECT carrier, delay, day, fare FROM raw_flights")
+	rules := model("rules", `SELECT carrier, delay, day, fare, NULL::DECIMAL(38,0) AS big, NULL::DOUBLE AS ratio, NULL::TIMESTAMP AS moment, NULL::TIMESTAMPTZ AS instant, true AS ok FROM raw_flights`)
 	for line, c := range []project.Check{
-		{Kind: project.AcceptedValues, Columns: []string{"delay"}, Values: []string{"1", "1.5"}},
-		{Kind: project.AcceptedValues, Columns: []string{"delay"}, Values: []string{"late"}},
-		{Kind: project.Range, Columns: []string{"day"}, Low: ptr("2024-02-30")},
-		{Kind: project.Range, Columns: []string{"day"}, High: ptr("2024-02-01 10:00:00")},
-		{Kind: project.Range, Columns: []string{"fare"}, High: ptr("1.005")},
+		{Kind: project.AcceptedValues, Columns: []string{"delay"}, Values: []project.Literal{{Text: "1"}, {Text: "1.5"}}},
+		{Kind: project.AcceptedValues, Columns: []string{"delay"}, Values: []project.Literal{{Text: "late"}}},
+		{Kind: project.Range, Columns: []string{"day"}, Low: &project.Literal{Text: "2024-02-30"}},
+		{Kind: project.Range, Columns: []string{"day"}, High: &project.Literal{Text: "2024-02-01 10:00:00"}},
+		{Kind: project.Range, Columns: []string{"fare"}, High: &project.Literal{Text: "1.005"}},
 		{Kind: project.Relationships, Columns: []string{"carrier"}, To: "goood", Fields: []string{"carrier"}},
 		{Kind: project.Relationships, Columns: []string{"carrier"}, To: "good", Fields: []string{"carier"}},
 		{Kind: project.Freshness, Columns: []string{"delay"}, MaxAge: 1},
@@ -153,8 +153,29 @@ func TestCompileProblems(t *testing.T) {
 		{Kind: project.CustomSQL, Statement: project.Statement{SQL: "SELECT * FROM good WHERE carrier = $c"}},
 		{Kind: project.NotNull, Columns: []string{"carrier"}, Where: project.Statement{SQL: "delay >"}},
 		{Kind: project.NotNull, Columns: []string{"carrier"}, Where: project.Statement{SQL: "count(*) > 1"}},
+		{Kind: project.NotNull, Columns: []string{"carrier"}, Where: project.Statement{SQL: "true) OR (true"}},
+		{Kind: project.Expression, Statement: project.Statement{SQL: "delay > 0 AND\ncarrier IN (SELECT carrier FROM good)", Indent: 6}},
+		{Kind: project.Expression, Statement: project.Statement{SQL: "delay > 0 AND\n dely < 5", Indent: project.Unplaced}},
+		{Kind: project.Relationships, Columns: []string{"delay"}, To: "good", Fields: []string{"carrier"}},
+		{Kind: project.Range, Columns: []string{"carrier"}, Low: &project.Literal{Text: "a"}},
+		{Kind: project.Range, Columns: []string{"delay"}, Low: &project.Literal{Text: "5"}, High: &project.Literal{Text: "-5"}},
+		{Kind: project.CustomSQL, Statement: project.Statement{SQL: "SELECT carrier, INTERVAL 1 DAY AS span FROM good"}},
+		{Kind: project.Expression, Statement: project.Statement{SQL: "row_number() OVER () > 1"}},
+		{Kind: project.AcceptedValues, Columns: []string{"big"}, Values: []project.Literal{{Text: "123456789012345678901234567890.6"}}},
+		{Kind: project.AcceptedValues, Columns: []string{"ratio"}, Values: []project.Literal{{Text: "0.1"}, {Text: "nan"}, {Text: "9007199254740993"}}},
+		{Kind: project.Range, Columns: []string{"moment"}, Low: &project.Literal{Text: "2024-01-01 10:00:00+02"}},
+		{Kind: project.Range, Columns: []string{"instant"}, Low: &project.Literal{Text: "2024-01-01T10:00:00.1234567Z"}},
+		{Kind: project.AcceptedValues, Columns: []string{"ok"}, Values: []project.Literal{{Text: "true"}, {Text: "yes"}}},
 	} {
 		c.At = at("models/rules.sql", 10+line, 5)
+		for i := range c.Values {
+			c.Values[i].At = at("models/rules.sql", 10+line, 30+i)
+		}
+		for _, l := range []*project.Literal{c.Low, c.High} {
+			if l != nil {
+				l.At = at("models/rules.sql", 10+line, 40)
+			}
+		}
 		c.Statement.At, c.Where.At = at("models/rules.sql", 10+line, 20), at("models/rules.sql", 10+line, 20)
 		rules.Checks = append(rules.Checks, c)
 	}
@@ -213,21 +234,34 @@ func TestCompileProblems(t *testing.T) {
 		{"models/outside.sql:1:15", "table function read_csv is not allowed"},
 		{"models/param.sql:1:47", "only endpoints have parameters"},
 		{"models/ref.sql:2:8", `"dely"`},
-		{"models/rules.sql:10:5", `"1.5" would become another value of column "delay", which is INTEGER`},
-		{"models/rules.sql:11:5", `"late" is no value of column "delay", which is INTEGER`},
-		{"models/rules.sql:12:5", `"2024-02-30" is no value of column "day"`},
-		{"models/rules.sql:13:5", `"2024-02-01 10:00:00" would become another value`},
-		{"models/rules.sql:14:5", `"1.005" would become another value of column "fare"`},
+		{"models/rules.sql:10:31", `column "delay" is INTEGER, and "1.5" would become 2 in it; write 2 if that is meant`},
+		{"models/rules.sql:11:30", `column "delay" is INTEGER, and "late" is no value of it`},
+		{"models/rules.sql:12:40", `"2024-02-30" is no value of it`},
+		{"models/rules.sql:13:40", `"2024-02-01 10:00:00" would become 2024-02-01 in it`},
+		{"models/rules.sql:14:40", `"1.005" would become 1.01 in it`},
 		{"models/rules.sql:15:5", `the project has no model "goood"; did you mean "good"?`},
 		{"models/rules.sql:16:5", `model "good" has no column "carier"; did you mean "carrier"?`},
 		{"models/rules.sql:17:5", `column "delay" is INTEGER, which has no age`},
 		{"models/rules.sql:18:34", `expression: Referenced column "dely" not found`},
 		{"models/rules.sql:19:20", "expression is INTEGER, and no condition"},
-		{"models/rules.sql:20:37", `a check reads models only, and "raw_flights" is none`},
+		{"models/rules.sql:20:37", `expression: it judges one row, and may not read "raw_flights"; use relationships`},
 		{"models/rules.sql:21:34", "the table function read_csv is not allowed"},
 		{"models/rules.sql:22:55", "a check has no parameters"},
 		{"models/rules.sql:23:27", "where: syntax error"},
-		{"models/rules.sql:24:5", "aggregate function calls cannot be nested"},
+		{"models/rules.sql:24:20", "where: WHERE clause cannot contain aggregates"},
+		{"models/rules.sql:25:24", `where: syntax error at or near ")"`},
+		{"models/rules.sql:27:39", `expression: it judges one row, and may not read "good"`},
+		{"models/rules.sql:27:20", `"dely"`},
+		{"models/rules.sql:28:5", `column "delay" is INTEGER, and "carrier" of model "good" is VARCHAR: they are not compared without a cast`},
+		{"models/rules.sql:29:5", `column "carrier" is VARCHAR, which has no range`},
+		{"models/rules.sql:30:40", "has a min of 5 and a max of -5: no value has both; swap them"},
+		{"models/rules.sql:31:54", `column "span" cannot be part of an answer: INTERVAL`},
+		{"models/rules.sql:32:20", "expression: WHERE clause cannot contain window functions"},
+		{"models/rules.sql:33:30", "would become 123456789012345678901234567891 in it"},
+		{"models/rules.sql:34:32", `"9007199254740993" would become 9007199254740992.0 in it`},
+		{"models/rules.sql:35:40", "would become 2024-01-01 10:00:00 in it"},
+		{"models/rules.sql:36:40", `"2024-01-01T10:00:00.1234567Z" would become 2024-01-01 10:00:00.123456+00 in it`},
+		{"models/rules.sql:37:31", `"yes" would become true in it`},
 		{"models/span.sql:1:57", `column "span" of model "span"`},
 		{"models/syntax.sql:2:23", `syntax error at or near "carrier"`},
 		{"models/twice.sql:2:13", `two columns are named "Carrier"`},

@@ -22,6 +22,9 @@ type rule struct {
 // fragment is SQL of the author's between brackets. The line break ends a comment that it may end with.
 func fragment(sql string) string { return "(" + sql + "\n)" }
 
+// other is the name of the model that relationships point to. No model is called like that.
+const other = `"the other"`
+
 // ruleOf writes the check in the engine's dialect. now is in microseconds since 1970.
 func ruleOf(c project.Check, m plan.Model, now int64) (rule, error) {
 	table := engine.Identifier(m.Name)
@@ -31,15 +34,19 @@ func ruleOf(c project.Check, m plan.Model, now int64) (rule, error) {
 		columns[i] = engine.Identifier(name)
 		missing[i] = columns[i] + " IS NULL"
 	}
-	among := "true"
 	r := rule{judged: "count(*)"}
+	// among is the condition for those rows that where lets through. Nothing else is computed of the others, which AND would not promise;
+	// and a bare comparison would be left to the statistics of the files, which pass over those with a NaN in them.
+	among := func(condition string) string { return condition }
 	if c.Where.SQL != "" {
-		among = fragment(c.Where.SQL)
-		r.judged = "count(*) FILTER (WHERE " + among + ")"
+		among = func(condition string) string {
+			return "CASE WHEN " + fragment(c.Where.SQL) + " THEN (" + condition + ") ELSE false END"
+		}
+		r.judged = "count(*) FILTER (WHERE " + among("true") + ")"
 	}
 	// Rules over single rows say when a row breaks them.
 	rows := func(breaks string) {
-		broken := among + " AND (" + breaks + ")"
+		broken := among(breaks)
 		r.failures = "count(*) FILTER (WHERE " + broken + ")"
 		r.sample = "SELECT * FROM " + table + " WHERE " + broken
 	}
@@ -49,16 +56,20 @@ func ruleOf(c project.Check, m plan.Model, now int64) (rule, error) {
 	case project.AcceptedValues:
 		values := make([]string, len(c.Values))
 		for i, v := range c.Values {
-			values[i] = value(v, m, c.Columns[0])
+			values[i] = value(v.Text, m, c.Columns[0])
 		}
 		rows(columns[0] + " NOT IN (" + strings.Join(values, ", ") + ")")
 	case project.Range:
 		var out []string
 		if c.Low != nil {
-			out = append(out, columns[0]+" < "+value(*c.Low, m, c.Columns[0]))
+			out = append(out, columns[0]+" < "+value(c.Low.Text, m, c.Columns[0]))
 		}
 		if c.High != nil {
-			out = append(out, columns[0]+" > "+value(*c.High, m, c.Columns[0]))
+			out = append(out, columns[0]+" > "+value(c.High.Text, m, c.Columns[0]))
+		}
+		if typeOf(m, c.Columns[0]) == "DOUBLE" {
+			// To the engine NaN is the greatest number; to people it is within no range.
+			out = append(out, "isnan("+columns[0]+")")
 		}
 		rows(strings.Join(out, " OR "))
 	case project.Expression:
@@ -66,22 +77,24 @@ func ruleOf(c project.Check, m plan.Model, now int64) (rule, error) {
 	case project.Unique:
 		// A key that holds a NULL repeats nothing, as in SQL's UNIQUE.
 		key := strings.Join(columns, ", ")
-		repeated := " FROM " + table + " WHERE " + among + " AND NOT (" + strings.Join(missing, " OR ") + ") GROUP BY " + key + " HAVING count(*) > 1"
-		r.failures = "(SELECT count(*) FROM (SELECT 1 AS one" + repeated + "))"
+		repeated := " FROM " + table + " WHERE " + among("NOT ("+strings.Join(missing, " OR ")+")") + " GROUP BY " + key + " HAVING count(*) > 1"
+		r.failures = "(SELECT coalesce(sum(occurrences), 0)::BIGINT FROM (SELECT count(*) AS occurrences" + repeated + "))"
 		r.sample = "SELECT " + key + ", count(*) AS occurrences" + repeated
 	case project.Relationships:
 		same := make([]string, len(columns))
 		for i, f := range c.Fields {
-			same[i] = "other." + engine.Identifier(f) + " = mine." + columns[i]
+			same[i] = other + "." + engine.Identifier(f) + " = " + table + "." + columns[i]
 		}
-		lost := " FROM " + table + " AS mine WHERE " + among + " AND NOT (" + strings.Join(missing, " OR ") + ") AND NOT EXISTS (SELECT 1 FROM " + engine.Identifier(c.To) + " AS other WHERE " + strings.Join(same, " AND ") + ")"
+		lost := " FROM " + table + " WHERE " + among("NOT ("+strings.Join(missing, " OR ")+")") + " AND NOT EXISTS (SELECT 1 FROM " + engine.Identifier(c.To) + " AS " + other +
+			" WHERE " + strings.Join(same, " AND ") + ")"
 		r.failures = "(SELECT count(*)" + lost + ")"
 		r.sample = "SELECT *" + lost
 	case project.RowCount:
 		// What is too many or too few is the domain's to say.
 		r.failures = "0"
 	case project.Freshness:
-		newest := "max(" + columns[0] + ") FILTER (WHERE " + among + ")"
+		// An infinite time has no age; it often stands for a time that is not known yet.
+		newest := "max(" + columns[0] + ") FILTER (WHERE " + among("isfinite("+columns[0]+")") + ")"
 		r.failures = fmt.Sprintf("CASE WHEN epoch_us(%s) >= %d THEN 0 ELSE 1 END", newest, now-c.MaxAge.Microseconds())
 		r.sample = "SELECT " + newest + " AS newest FROM " + table
 	case project.CustomSQL:
@@ -112,7 +125,7 @@ func detail(c project.Check, judged, failures int64) string {
 	case project.NotNull:
 		return fmt.Sprintf("%d of %d rows have a NULL", failures, judged)
 	case project.Unique:
-		return fmt.Sprintf("%d keys occur more than once in %d rows", failures, judged)
+		return fmt.Sprintf("%d of %d rows share their key with another", failures, judged)
 	case project.RowCount:
 		return fmt.Sprintf("the table has %d rows", judged)
 	case project.AcceptedValues:
@@ -123,9 +136,9 @@ func detail(c project.Check, judged, failures int64) string {
 		return fmt.Sprintf("%d of %d rows point to nothing in %s", failures, judged, c.To)
 	case project.Freshness:
 		if failures == 0 {
-			return "the newest value is not older than " + c.MaxAge.String()
+			return "the newest value is not older than " + project.Span(c.MaxAge)
 		}
-		return "the newest value is older than " + c.MaxAge.String() + ", or there is none"
+		return "the newest value is older than " + project.Span(c.MaxAge) + ", or there is none"
 	case project.Expression:
 		return fmt.Sprintf("for %d of %d rows it is not true", failures, judged)
 	case project.CustomSQL:
