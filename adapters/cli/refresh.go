@@ -186,6 +186,7 @@ func (p *program) warn(show *progress, checks []checkDoc) {
 		var sample struct {
 			Columns []string            `json:"columns"`
 			Rows    [][]json.RawMessage `json:"rows"`
+			More    int                 `json:"more_columns"`
 		}
 		if json.Unmarshal(c.Sample, &sample) != nil {
 			continue
@@ -194,6 +195,9 @@ func (p *program) warn(show *progress, checks []checkDoc) {
 			cells := make([]string, len(row))
 			for i, v := range row {
 				cells[i] = sample.Columns[i] + "=" + printable(cut(string(v)))
+			}
+			if sample.More > 0 {
+				cells = append(cells, fmt.Sprintf("… and %d more columns", sample.More))
 			}
 			show.line("    %s", strings.Join(cells, " "))
 		}

@@ -79,6 +79,9 @@ func (Compiler) Compile(ctx context.Context, id project.Digest, p project.Projec
 	for _, m := range order {
 		release.Models = append(release.Models, bound[m.Name])
 	}
+	for _, m := range order {
+		problems = append(problems, checkProblems(bound[m.Name], bound, modelNames)...)
+	}
 	for _, e := range p.Endpoints {
 		s, bad := parse(e.Statement.SQL)
 		if bad == nil && !slices.Contains(modelNames, s.from.text) {

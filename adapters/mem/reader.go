@@ -177,7 +177,7 @@ func (r *reading) Close() error {
 }
 
 // Check is ports.Checker's.
-func (s *Store) Check(ctx context.Context, scope serving.Scope, model plan.Model, _ time.Time) ([]refresh.CheckResult, error) {
+func (s *Store) Check(ctx context.Context, scope serving.Scope, model plan.Model, now time.Time) ([]refresh.CheckResult, error) {
 	if err := ended(ctx); err != nil {
 		return nil, err
 	}
@@ -190,7 +190,7 @@ func (s *Store) Check(ctx context.Context, scope serving.Scope, model plan.Model
 	}
 	results := make([]refresh.CheckResult, len(model.Checks))
 	for i, c := range model.Checks {
-		if results[i], err = s.judge(scope, rows, model, c); err != nil {
+		if results[i], err = s.judge(scope, rows, model, c, now); err != nil {
 			return nil, err
 		}
 	}
@@ -205,7 +205,7 @@ func (s *Store) table(w serving.Workspace, name string) *storedTable {
 }
 
 // judge evaluates one check over a model's rows. The twin knows no SQL inside of checks.
-func (s *Store) judge(scope serving.Scope, rows [][]value, model plan.Model, check project.Check) (refresh.CheckResult, error) {
+func (s *Store) judge(scope serving.Scope, rows [][]value, model plan.Model, check project.Check, now time.Time) (refresh.CheckResult, error) {
 	result := refresh.CheckResult{Model: model.Name, Check: check.String(), Name: check.Name, At: check.At, Severity: check.Severity, Judged: int64(len(rows))}
 	at := make([]int, len(check.Columns))
 	for i, name := range check.Columns {
@@ -307,7 +307,21 @@ func (s *Store) judge(scope serving.Scope, rows [][]value, model plan.Model, che
 			}
 		}
 		result.Detail = fmt.Sprintf("%d of %d rows point to nothing in %s", result.Failures, len(rows), check.To)
-	case project.Freshness, project.Expression, project.CustomSQL:
+	case project.Freshness:
+		var newest time.Time
+		for _, row := range rows {
+			if day, ok := row[at[0]].(date); ok {
+				// It is a day: it was parsed as one.
+				if d, _ := time.Parse(time.DateOnly, string(day)); d.After(newest) {
+					newest = d
+				}
+			}
+		}
+		if newest.IsZero() || newest.Before(now.Add(-check.MaxAge)) {
+			result.Failures = 1
+		}
+		result.Detail = fmt.Sprintf("the newest value is %s", newest.Format(time.DateOnly))
+	case project.Expression, project.CustomSQL:
 		return result, fail.New(fail.Invalid, "twin_sql", "the in-memory store does not know check %s", check.Kind)
 	default:
 		return result, fail.New(fail.Internal, "unknown_check", "there is no check %q", check.Kind)

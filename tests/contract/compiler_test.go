@@ -102,6 +102,11 @@ func compilerRefuses(t *testing.T, s store) {
 		p.Endpoints = []project.Endpoint{e}
 		return p
 	}
+	valueAt := project.Position{File: "models/trips.sql", Line: 4, Column: 9}
+	checked := func(c project.Check) project.Project {
+		c.At = project.Position{File: "models/trips.sql", Line: 2, Column: 3}
+		return projectOf(with(trips, func(m *project.Model) { m.Checks = []project.Check{c} }))
+	}
 	for _, c := range []struct {
 		name    string
 		project project.Project
@@ -127,6 +132,15 @@ func compilerRefuses(t *testing.T, s store) {
 		{"check of an unknown column", projectOf(with(trips, func(m *project.Model) {
 			m.Checks = []project.Check{{Kind: project.NotNull, Columns: []string{"idd"}, At: project.Position{File: "models/trips.sql", Line: 2, Column: 3}}}
 		})), "models/trips.sql", 2, "idd"},
+		{"value of another type", checked(project.Check{Kind: project.AcceptedValues, Columns: []string{"id"}, Values: []project.Literal{{Text: "1"}, {Text: "one", At: valueAt}}}), "models/trips.sql", 4, "one"},
+		{"value that a number cannot be", checked(project.Check{Kind: project.AcceptedValues, Columns: []string{"distance"}, Values: []project.Literal{{Text: "0.1"}, {Text: "9007199254740993", At: valueAt}}}), "models/trips.sql", 4, "9007199254740993"},
+		{"day that does not exist", checked(project.Check{Kind: project.Range, Columns: []string{"day"}, Low: &project.Literal{Text: "2024-02-30", At: valueAt}}), "models/trips.sql", 4, "2024-02-30"},
+		{"range without a value", checked(project.Check{Kind: project.Range, Columns: []string{"id"}, Low: &project.Literal{Text: "5", At: valueAt}, High: &project.Literal{Text: "4"}}), "models/trips.sql", 4, "a min of 5 and a max of 4"},
+		{"range of texts", checked(project.Check{Kind: project.Range, Columns: []string{"carrier"}, Low: &project.Literal{Text: "a"}}), "models/trips.sql", 2, "has no range"},
+		{"relationship to no model", checked(project.Check{Kind: project.Relationships, Columns: []string{"id"}, To: "trip", Fields: []string{"id"}}), "models/trips.sql", 2, `"trips"`},
+		{"relationship to no column", checked(project.Check{Kind: project.Relationships, Columns: []string{"id"}, To: "trips", Fields: []string{"idd"}}), "models/trips.sql", 2, "idd"},
+		{"relationship between types", checked(project.Check{Kind: project.Relationships, Columns: []string{"id"}, To: "trips", Fields: []string{"carrier"}}), "models/trips.sql", 2, "VARCHAR"},
+		{"freshness of a number", checked(project.Check{Kind: project.Freshness, Columns: []string{"id"}, MaxAge: 1}), "models/trips.sql", 2, "has no age"},
 		{"endpoint reads a source", endpoint(endpointOf("e", "SELECT id FROM flights")), "endpoints/e.sql", 3, "flights"},
 		{"endpoint reads nothing known", endpoint(endpointOf("e", "SELECT id FROM trip")), "endpoints/e.sql", 3, "trips"},
 		{"undeclared parameter", endpoint(endpointOf("e", "SELECT id FROM trips WHERE id > $id\n  AND id = $idd", project.Param{Name: "id", Type: project.ParamInteger})), "endpoints/e.sql", 4, "idd"},

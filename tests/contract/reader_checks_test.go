@@ -17,6 +17,8 @@ func checkerSuite(t *testing.T, open opener) {
 	scope := refreshed(t, s, "sales", r, 1, flightRows)
 	// A newer commit must not change what was found at the older snapshot.
 	refreshed(t, s, "sales", r, 2, oneFlight)
+	// The newest day is 2024-03-10.
+	now := time.Date(2024, 3, 11, 0, 0, 0, 0, time.UTC)
 	n := func(n int64) *int64 { return &n }
 	text := func(s string) *project.Literal { return &project.Literal{Text: s} }
 	at := project.Position{File: "models/trips.sql", Line: 2, Column: 5}
@@ -34,6 +36,13 @@ func checkerSuite(t *testing.T, open opener) {
 		{project.Check{Kind: project.Unique, Columns: []string{"carrier"}}, false},
 		{project.Check{Kind: project.Unique, Columns: []string{"late"}}, false},
 		{project.Check{Kind: project.Unique, Columns: []string{"carrier", "delay"}}, true},
+		// Two of the four rows share a carrier: rows are tolerated, and not keys.
+		{project.Check{Kind: project.Unique, Columns: []string{"carrier"}, MaxFailures: 1}, false},
+		{project.Check{Kind: project.Unique, Columns: []string{"carrier"}, MaxFailures: 2}, true},
+		{project.Check{Kind: project.Unique, Columns: []string{"carrier"}, MaxPercent: "49.99"}, false},
+		{project.Check{Kind: project.Unique, Columns: []string{"carrier"}, MaxPercent: "50"}, true},
+		{project.Check{Kind: project.Freshness, Columns: []string{"day"}, MaxAge: 24 * time.Hour}, true},
+		{project.Check{Kind: project.Freshness, Columns: []string{"day"}, MaxAge: 24*time.Hour - time.Microsecond}, false},
 		{project.Check{Kind: project.RowCount, Min: n(4), Max: n(4)}, true},
 		{project.Check{Kind: project.RowCount, Min: n(5)}, false},
 		{project.Check{Kind: project.RowCount, Max: n(3)}, false},
@@ -54,7 +63,7 @@ func checkerSuite(t *testing.T, open opener) {
 		c.check.At = at
 		m := r.Models[0]
 		m.Checks = []project.Check{c.check}
-		results, err := s.checker.Check(t.Context(), scope, m, time.Now())
+		results, err := s.checker.Check(t.Context(), scope, m, now)
 		mustLake(t, err)
 		if len(results) != 1 {
 			t.Fatalf("%s gave %+v", c.check, results)
@@ -66,7 +75,7 @@ func checkerSuite(t *testing.T, open opener) {
 			t.Errorf("%s gave %+v, want OK %t", c.check, got, c.ok)
 		}
 	}
-	together, err := s.checker.Check(t.Context(), scope, all, time.Now())
+	together, err := s.checker.Check(t.Context(), scope, all, now)
 	mustLake(t, err)
 	for i, got := range together {
 		if got.OK != wanted[i] || got.Check != all.Checks[i].String() {
@@ -79,8 +88,8 @@ func checkerSuite(t *testing.T, open opener) {
 	other := r.Models[0]
 	other.Columns = append([]project.Column(nil), other.Columns...)
 	other.Columns[0].Type = "DOUBLE"
-	_, err = s.checker.Check(t.Context(), scope, other, time.Now())
+	_, err = s.checker.Check(t.Context(), scope, other, now)
 	wantKind(t, err, fail.Corrupt)
-	_, err = s.checker.Check(canceled(t), scope, r.Models[0], time.Now())
+	_, err = s.checker.Check(canceled(t), scope, r.Models[0], now)
 	wantKind(t, err, fail.Canceled)
 }

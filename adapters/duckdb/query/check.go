@@ -62,7 +62,7 @@ func (k *Checker) Check(ctx context.Context, scope serving.Scope, model plan.Mod
 			r.OK, r.Detail = true, detail(c, n.judged, n.failures)
 		default:
 			r.Detail = detail(c, n.judged, n.failures)
-			r.Sample, err = k.sample(ctx, scope, c, rules[i].sample)
+			r.Sample, err = k.sample(ctx, scope, c, rules[i])
 		}
 		if err != nil {
 			return nil, fmt.Errorf("look at what breaks check %s of model %q: %w", r.Check, model.Name, err)

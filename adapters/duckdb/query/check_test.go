@@ -48,6 +48,8 @@ func TestChecks(t *testing.T) {
 		`CREATE TABLE lake.w.words (word VARCHAR, n BIGINT)`,
 		`INSERT INTO lake.w.words VALUES ('it''s', 1), ('x', 2), (NULL, 3)`,
 		`CREATE TABLE lake.w.empty (id BIGINT, day DATE)`,
+		`CREATE TABLE lake.w.names ("Occurrences" BIGINT, "the other" BIGINT, "a""b" BIGINT)`,
+		`INSERT INTO lake.w.names VALUES (7, 8, 9), (7, 8, 9)`,
 	} {
 		if err := c.Exec(t.Context(), s); err != nil {
 			t.Fatal(err)
@@ -66,8 +68,9 @@ func TestChecks(t *testing.T) {
 	for _, name := range columnsLike(15) {
 		odd.Columns = append(odd.Columns, column(name, "INTEGER"))
 	}
+	names := plan.Model{Model: project.Model{Name: "names"}, Table: "names", Columns: []project.Column{column("Occurrences", "BIGINT"), column("the other", "BIGINT"), column(`a"b`, "BIGINT")}}
 	empty := plan.Model{Model: project.Model{Name: "empty"}, Table: "empty", Columns: []project.Column{column("id", "BIGINT"), column("day", "DATE")}}
-	scope := serving.Scope{Workspace: "w", Snapshot: serving.Snapshot(newest), Tables: map[string]string{"things": "things", "words": "words", "empty": "empty", "odd": "odd"}}
+	scope := serving.Scope{Workspace: "w", Snapshot: serving.Snapshot(newest), Tables: map[string]string{"things": "things", "words": "words", "empty": "empty", "odd": "odd", "names": "names"}}
 	now := time.Date(2024, 3, 1, 12, 0, 0, 0, time.UTC)
 	text := func(s string) *project.Literal { return &project.Literal{Text: s} }
 	n := func(n int64) *int64 { return &n }
@@ -128,6 +131,8 @@ func TestChecks(t *testing.T) {
 		{things, between("ratio", text("0"), text("10")), 2, 4, ""},
 		{things, between("ratio", text("0"), nil), 1, 4, ""},
 		{things, between("ratio", nil, text("inf")), 1, 4, ""},
+		{names, of(project.Unique, "Occurrences", `a"b`), 2, 2, `{"columns":["Occurrences","a\"b","occurrences_"],"rows":[[7,9,2]]}`},
+		{names, to([]string{"the other", `a"b`}, "names", `a"b`, "the other"), 2, 2, `{"columns":["the other","a\"b","Occurrences"],"rows":[[8,9,7],[8,9,7]]}`},
 		{things, where(of(project.Unique, "ok"), "ratio <> 1.5 AND ok"), 0, 1, ""},
 		{things, where(to([]string{"word"}, "words", "word"), "ratio <> 1.5"), 1, 2, `"ü"`},
 		{things, where(to([]string{"word"}, "words", "word"), "things.id = 2"), 1, 2, `"ü"`},

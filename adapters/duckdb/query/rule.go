@@ -9,14 +9,16 @@ import (
 	"leapview/domain/fail"
 	"leapview/domain/plan"
 	"leapview/domain/project"
+	"leapview/domain/serving"
 )
 
 // rule is a check as SQL over its model's table.
 type rule struct {
 	// judged counts the rows that are judged, and failures what breaks the rule.
 	judged, failures string
-	// sample selects some of the failures; "" when there is nothing to show.
-	sample string
+	// sample selects the failures; "" when there is nothing to show. columns are what it gives, nil when only the engine knows.
+	sample  string
+	columns []serving.Column
 }
 
 // fragment is SQL of the author's between brackets. The line break ends a comment that it may end with.
@@ -44,11 +46,15 @@ func ruleOf(c project.Check, m plan.Model, now int64) (rule, error) {
 		}
 		r.judged = "count(*) FILTER (WHERE " + among("true") + ")"
 	}
+	all := make([]serving.Column, len(m.Columns))
+	for i, x := range m.Columns {
+		all[i] = serving.Column{Name: x.Name, Type: string(x.Type)}
+	}
 	// Rules over single rows say when a row breaks them.
 	rows := func(breaks string) {
 		broken := among(breaks)
 		r.failures = "count(*) FILTER (WHERE " + broken + ")"
-		r.sample = "SELECT * FROM " + table + " WHERE " + broken
+		r.sample, r.columns = "SELECT * FROM "+table+" WHERE "+broken, all
 	}
 	switch c.Kind {
 	case project.NotNull:
@@ -79,7 +85,12 @@ func ruleOf(c project.Check, m plan.Model, now int64) (rule, error) {
 		key := strings.Join(columns, ", ")
 		repeated := " FROM " + table + " WHERE " + among("NOT ("+strings.Join(missing, " OR ")+")") + " GROUP BY " + key + " HAVING count(*) > 1"
 		r.failures = "(SELECT coalesce(sum(occurrences), 0)::BIGINT FROM (SELECT count(*) AS occurrences" + repeated + "))"
-		r.sample = "SELECT " + key + ", count(*) AS occurrences" + repeated
+		// A column may be called like the count.
+		r.sample = "SELECT " + key + ", count(*) AS " + occurrences(c) + repeated
+		for _, name := range c.Columns {
+			r.columns = append(r.columns, serving.Column{Name: name, Type: string(typeOf(m, name))})
+		}
+		r.columns = append(r.columns, serving.Column{Name: occurrences(c), Type: "BIGINT"})
 	case project.Relationships:
 		same := make([]string, len(columns))
 		for i, f := range c.Fields {
@@ -88,7 +99,7 @@ func ruleOf(c project.Check, m plan.Model, now int64) (rule, error) {
 		lost := " FROM " + table + " WHERE " + among("NOT ("+strings.Join(missing, " OR ")+")") + " AND NOT EXISTS (SELECT 1 FROM " + engine.Identifier(c.To) + " AS " + other +
 			" WHERE " + strings.Join(same, " AND ") + ")"
 		r.failures = "(SELECT count(*)" + lost + ")"
-		r.sample = "SELECT *" + lost
+		r.sample, r.columns = "SELECT *"+lost, all
 	case project.RowCount:
 		// What is too many or too few is the domain's to say.
 		r.failures = "0"
@@ -96,7 +107,7 @@ func ruleOf(c project.Check, m plan.Model, now int64) (rule, error) {
 		// An infinite time has no age; it often stands for a time that is not known yet.
 		newest := "max(" + columns[0] + ") FILTER (WHERE " + among("isfinite("+columns[0]+")") + ")"
 		r.failures = fmt.Sprintf("CASE WHEN epoch_us(%s) >= %d THEN 0 ELSE 1 END", newest, now-c.MaxAge.Microseconds())
-		r.sample = "SELECT " + newest + " AS newest FROM " + table
+		r.sample, r.columns = "SELECT "+newest+" AS newest FROM "+table, []serving.Column{{Name: "newest", Type: string(typeOf(m, c.Columns[0]))}}
 	case project.CustomSQL:
 		r.failures = "(SELECT count(*) FROM " + fragment(c.Statement.SQL) + ")"
 		r.sample = "SELECT * FROM " + fragment(c.Statement.SQL)
@@ -104,6 +115,15 @@ func ruleOf(c project.Check, m plan.Model, now int64) (rule, error) {
 		return r, fail.New(fail.Internal, "unknown_check", "there is no check %q", c.Kind)
 	}
 	return r, nil
+}
+
+// occurrences names the column that counts how often a key occurs.
+func occurrences(c project.Check) string {
+	name := "occurrences"
+	for slices.ContainsFunc(c.Columns, func(column string) bool { return strings.EqualFold(column, name) }) {
+		name += "_"
+	}
+	return name
 }
 
 // typeOf is the type of a model's column.

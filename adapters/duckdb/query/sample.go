@@ -31,16 +31,19 @@ type shown struct {
 	More int `json:"more_columns,omitempty"`
 }
 
-// sample gives a few rows of the statement as a JSON object: the columns that the check names first, and long values cut.
-func (k *Checker) sample(ctx context.Context, scope serving.Scope, c project.Check, sql string) (string, error) {
-	if sql == "" {
+// sample gives a few of the rule's failures as a JSON object: the columns that the check names first, and long values cut.
+func (k *Checker) sample(ctx context.Context, scope serving.Scope, c project.Check, r rule) (string, error) {
+	if r.sample == "" {
 		return "", nil
 	}
-	whole, err := k.reader.Prepare(ctx, scope, project.Statement{SQL: sql, At: c.At, Indent: project.Unplaced}, nil)
-	if err != nil {
-		return "", err
+	columns := slices.Clone(r.columns)
+	if columns == nil {
+		whole, err := k.reader.Prepare(ctx, scope, project.Statement{SQL: r.sample, At: c.At, Indent: project.Unplaced}, nil)
+		if err != nil {
+			return "", err
+		}
+		columns = slices.Clone(whole.Columns())
 	}
-	columns := slices.Clone(whole.Columns())
 	slices.SortStableFunc(columns, func(a, b serving.Column) int { return rank(c, a.Name) - rank(c, b.Name) })
 	s := shown{More: max(0, len(columns)-sampleColumns)}
 	var selected []string
@@ -48,7 +51,7 @@ func (k *Checker) sample(ctx context.Context, scope serving.Scope, c project.Che
 		s.Columns = append(s.Columns, column.Name)
 		selected = append(selected, brief(column)+" AS "+engine.Identifier(column.Name))
 	}
-	q, err := k.reader.Prepare(ctx, scope, project.Statement{SQL: "SELECT " + strings.Join(selected, ", ") + " FROM (" + sql + ")", At: c.At, Indent: project.Unplaced}, nil)
+	q, err := k.reader.Prepare(ctx, scope, project.Statement{SQL: "SELECT " + strings.Join(selected, ", ") + " FROM (" + r.sample + ")", At: c.At, Indent: project.Unplaced}, nil)
 	if err != nil {
 		return "", err
 	}

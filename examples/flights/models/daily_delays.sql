@@ -5,6 +5,12 @@ checks:
   - not_null: [flight_date, origin, carrier, carrier_name, flights]
   - unique: [flight_date, origin, carrier]
   - row_count: {min: 1}
+  - range: {column: late_arrivals, min: 0}
+  - expression: late_arrivals <= arrivals AND arrivals <= flights
+  - name: every flight is counted once
+    sql: |
+      SELECT (SELECT sum(flights) FROM daily_delays) AS counted, (SELECT count(*) FROM stg_flights) AS flights
+      WHERE counted <> flights
 ---*/
 SELECT
     f.flight_date,

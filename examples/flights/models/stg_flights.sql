@@ -7,6 +7,13 @@ checks:
   - row_count: {min: 336776, max: 336776}
   - not_null: [flight_date, scheduled_at, carrier, flight, origin, dest, cancelled, diverted, distance]
   - unique: [carrier, flight, origin, scheduled_at]
+  - relationships: {column: carrier, to: stg_airlines, field: carrier}
+  - expression: arr_delay IS NULL
+    name: what was cancelled never arrived
+    where: cancelled
+  - relationships: {column: tailnum, to: stg_planes, field: tailnum}
+    name: every aircraft is registered
+    severity: warn
 ---*/
 SELECT
     make_date(year, month, day) AS flight_date,

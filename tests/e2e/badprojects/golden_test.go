@@ -167,6 +167,7 @@ var cases = map[string]replaced{
 	"check_freshness":          model("checks:\n  - freshness: {column: id, max_age: 36}\n  - freshness: {column: id, max_age: 36 hours}\n  - freshness: {column: id, max_age: 0h}\n  - freshness: {max_age: 1d}\n    max_failures: 1"),
 	"check_sql":                model("checks:\n  - expression: \"\"\n  - sql: 5\n  - sql: SELECT 1\n    where: id > 1"),
 	"check_options":            model("checks:\n  - not_null: id\n    severity: warning\n    max_failures: -1\n    max_failure_percent: 101\n    wher: id > 1\n  - severity: warn\n  - row_count: {min: 1}\n    max_failures: 2\n    max_failure_percent: 1"),
+	"check_texts":              model("checks:\n  - not_null: id\n    name: \"a\\nb\"\n    max_failure_percent: 1e-9\n  - range: {column: id, min: " + strings.Repeat("9", 256) + "}\n  - expression: |\n      ;"),
 	"check_two_keys":           model("checks:\n  - not_null: id\n    unique: id"),
 	"check_is_text":            model("checks:\n  - not_null\n  - unique: 5\n  - not_null: []\n  - unique: [id, ID]"),
 	"check_not_list":           model("checks: {not_null: id}"),
