@@ -294,10 +294,10 @@ func (a *Author) commit(ctx context.Context, workspace serving.Workspace, run re
 			return placed(err, artifact.Name, f)
 		}
 	}
-	if err := build.Create(ctx, w.models); err != nil {
+	if err := build.Create(ctx, w.models, nil); err != nil {
 		return err
 	}
-	return build.Commit(ctx, w.models, mark, func(plan.Progress) {})
+	return build.Commit(ctx, plan.Anew(w.models), mark, func(plan.Progress) {})
 }
 
 // fixtureJSON writes one object a line, each with every column.

@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"maps"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -221,22 +223,10 @@ func (r *Refresher) refresh(ctx context.Context, w serving.Workspace, id refresh
 			log.WarnContext(ctx, "build was not closed cleanly", "error", err)
 		}
 	}()
-	rows := map[string]int64{}
-	for _, s := range rel.Project.Sources {
-		report(plan.Progress{Phase: plan.PhaseStage, Subject: s.Name})
-		staged, err := build.Stage(ctx, s, artifacts[s.Name])
-		if err != nil {
-			return none, err
-		}
-		if err := s.AcceptRows(staged.Rows, before.ActiveRows[s.Name]); err != nil {
-			return none, err
-		}
-		rows[s.Name] = staged.Rows
-		warning := leftOut(s, staged)
-		if warning != "" {
-			log.WarnContext(ctx, "columns were left out", "source", s.Name, "columns", staged.Ignored)
-		}
-		report(plan.Progress{Phase: plan.PhaseStage, Subject: s.Name, Done: true, Rows: staged.Rows, Warning: warning})
+	work := plan.Decide(plan.Base{Lost: "every refresh is full"}, rel, known(artifacts))
+	rows, err := r.stage(ctx, build, work, artifacts, before.ActiveRows, log, report)
+	if err != nil {
+		return none, err
 	}
 
 	// 3. Missing tables are recorded, then created empty in commits of their own, since a schema change inside the data
@@ -258,11 +248,11 @@ func (r *Refresher) refresh(ctx context.Context, w serving.Workspace, id refresh
 	}); err != nil {
 		return none, err
 	}
-	if err := build.Create(ctx, rel.Models); err != nil {
+	if err := build.Create(ctx, rel.Models, slices.Collect(maps.Values(before.Pointer.Tables))); err != nil {
 		return none, err
 	}
 	report(plan.Progress{Phase: plan.PhaseCreate, Done: true, Rows: -1})
-	commitErr := build.Commit(ctx, rel.Models, mark, report)
+	commitErr := build.Commit(ctx, work.Steps, mark, report)
 
 	// From here on the work outlives its requester, since there may be a commit that only we know of, but not the node: the next start
 	// finds the commit by its mark.
@@ -380,6 +370,41 @@ func (r *Refresher) refresh(ctx context.Context, w serving.Workspace, id refresh
 	report(plan.Progress{Phase: plan.PhaseActivate, Done: true, Rows: -1})
 	log.InfoContext(ctx, "activated", "generation", next.Pointer.Generation, "snapshot", at)
 	return next.Pointer, nil
+}
+
+// stage reads what the work needs into tables that only the build sees, and gives how many rows each of those sources has.
+func (r *Refresher) stage(ctx context.Context, build ports.Build, work plan.Work, artifacts map[string][]ports.Artifact, active map[string]int64, log *slog.Logger,
+	report func(plan.Progress)) (map[string]int64, error) {
+	for _, repeat := range work.Repeats {
+		log.WarnContext(ctx, "a file repeats another one and is not read", "source", repeat.Source, "file", repeat.Name, "same", repeat.Same)
+	}
+	rows := map[string]int64{}
+	for _, stage := range work.Stages {
+		s := stage.Source
+		report(plan.Progress{Phase: plan.PhaseStage, Subject: s.Name})
+		var whole ports.Staged
+		for _, part := range stage.Parts {
+			staged, err := build.Stage(ctx, s, chosen(artifacts[s.Name], part))
+			if err != nil {
+				return nil, err
+			}
+			whole.Rows += staged.Rows
+			whole.Ignored = slices.Compact(slices.Sorted(slices.Values(append(whole.Ignored, staged.Ignored...))))
+		}
+		if err := s.AcceptRows(whole.Rows, active[s.Name]); err != nil {
+			return nil, err
+		}
+		rows[s.Name] = whole.Rows
+		warning := leftOut(s, whole)
+		if warning != "" {
+			log.WarnContext(ctx, "columns were left out", "source", s.Name, "columns", whole.Ignored)
+		}
+		if more := repeated(s, work.Repeats); more != "" {
+			warning = strings.TrimPrefix(warning+"; "+more, "; ")
+		}
+		report(plan.Progress{Phase: plan.PhaseStage, Subject: s.Name, Done: true, Rows: whole.Rows, Warning: warning})
+	}
+	return rows, nil
 }
 
 // begin compiles the deployed release, so that the mark can name its plan, and begins the attempt. A deploy in between is compiled

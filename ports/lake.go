@@ -40,15 +40,19 @@ type LakeSurvey struct {
 
 // Build is one refresh's turn at the lake. It is used by one goroutine.
 type Build interface {
-	// Stage reads the artifacts of a source, as declared, into a table that only this build sees. A row, file or header that does not
-	// fit the declaration is a project.Problems with the artifact's own name and line. The source's bounds are the caller's to hold.
+	// Stage reads the artifacts of a source, as declared, into a table that only this build sees. Called again for the same source it adds
+	// another part to it; parts are counted from 0. A row, file or header that does not fit the declaration is a project.Problems with the
+	// artifact's own name and line. The source's bounds are the caller's to hold.
 	Stage(ctx context.Context, source project.Source, artifacts []Artifact) (Staged, error)
-	// Create makes the models' physical tables, empty, each in its own commit. A table that exists with its columns is left alone.
-	Create(ctx context.Context, models []plan.Model) error
-	// Commit builds the models in order, all rows of each, and commits them with the mark as one snapshot. progress is called
-	// before and after each model. What Commit returns proves nothing: nil may hide a rollback and an error may hide a commit,
-	// so the caller asks Find. A model's own error (its SQL, a cast that fails) is a project.Problems.
-	Commit(ctx context.Context, models []plan.Model, mark refresh.Mark, progress func(plan.Progress)) error
+	// Create makes the models' physical tables, empty, each in its own commit, and drops those of the workspace that are neither these
+	// nor among the kept ones. A table that exists with its columns is left alone.
+	Create(ctx context.Context, models []plan.Model, keep []string) error
+	// Commit does the steps in order and commits them with the mark as one snapshot. A table that a step keeps, or works new files into,
+	// is first brought back to what it is at the mark's base, whatever the lake's newest rows of it are. progress is called before and
+	// after each model that is not kept, with the rows that were written for it. What Commit returns proves nothing: nil may hide a
+	// rollback and an error may hide a commit, so the caller asks Find. A model's own error (its SQL, a cast that fails, a key that is
+	// NULL or repeated) is a project.Problems.
+	Commit(ctx context.Context, steps []plan.Step, mark refresh.Mark, progress func(plan.Progress)) error
 	// Close gives the writer back and forgets everything staged. Twice is once.
 	Close() error
 }

@@ -69,10 +69,18 @@ func (Compiler) Compile(ctx context.Context, id project.Digest, p project.Projec
 			}
 			tried[m.Name], more = true, true
 			columns, found := modelColumns(m, s, in)
+			compiled := plan.Model{Model: m, Reads: reads[m.Name], Columns: columns, Table: plan.PhysicalTable(m.Name, columns)}
+			if len(found) == 0 && m.Filling.Incremental() {
+				compiled.Input, found = plan.InputOf(compiled, p)
+				found = append(found, plan.KeyProblems(compiled)...)
+				if sql := m.Filling.DeletedWhen; sql.SQL != "" {
+					found = append(found, project.Problem{At: sql.At, Message: "the in-memory store does not read SQL inside of deleted_when"})
+				}
+			}
 			problems = append(problems, found...)
 			if len(found) == 0 {
 				relations[m.Name] = columns
-				bound[m.Name] = plan.Model{Model: m, Reads: reads[m.Name], Columns: columns, Table: plan.PhysicalTable(m.Name, columns)}
+				bound[m.Name] = compiled
 			}
 		}
 	}

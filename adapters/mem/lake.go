@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -71,7 +72,12 @@ type storedVersion struct {
 	from serving.Snapshot
 	rows [][]value
 	path string
+	// gone tells that the table was dropped.
+	gone bool
 }
+
+// dropped tells that the newest version is none.
+func (t *storedTable) dropped() bool { return t.versions[len(t.versions)-1].gone }
 
 type markedCommit struct {
 	text string
@@ -117,7 +123,7 @@ func (s *Store) Begin(ctx context.Context, workspace serving.Workspace) (ports.B
 		s.head++
 		s.schemas[workspace] = map[string]*storedTable{}
 	}
-	return &build{store: s, workspace: workspace, staged: map[string]relation{}}, nil
+	return &build{store: s, workspace: workspace, staged: map[string][]relation{}, names: map[string][]string{}}, nil
 }
 
 // Find is ports.Lake's.
@@ -191,6 +197,9 @@ func (s *Store) tableAt(scope serving.Scope, name string) (*storedTable, storedV
 			v = next
 		}
 	}
+	if v.gone {
+		return nil, none, fail.New(fail.Missing, "unknown_table", "workspace %q has no table %q at snapshot %d", scope.Workspace, name, scope.Snapshot)
+	}
 	return t, v, nil
 }
 
@@ -228,8 +237,10 @@ type relation struct {
 type build struct {
 	store     *Store
 	workspace serving.Workspace
-	staged    map[string]relation
-	closed    bool
+	// staged are the parts of each source, and names the files of each part.
+	staged map[string][]relation
+	names  map[string][]string
+	closed bool
 }
 
 // usable refuses a build that was closed and a context that has ended.
@@ -267,15 +278,21 @@ func (b *build) Stage(ctx context.Context, source project.Source, artifacts []po
 		}
 		staged.rows = append(staged.rows, rows...)
 	}
-	b.staged[source.Name] = staged
+	var names []string
+	for _, a := range artifacts {
+		names = append(names, a.Name)
+	}
+	b.staged[source.Name] = append(b.staged[source.Name], staged)
+	b.names[source.Name] = append(b.names[source.Name], strings.Join(names, ", "))
 	return ports.Staged{Rows: int64(len(staged.rows))}, nil
 }
 
 // Create is ports.Build's.
-func (b *build) Create(ctx context.Context, models []plan.Model) error {
+func (b *build) Create(ctx context.Context, models []plan.Model, keep []string) error {
 	if err := b.usable(ctx); err != nil {
 		return err
 	}
+	b.drop(models, keep)
 	for _, m := range models {
 		if err := b.create(m); err != nil {
 			return err
@@ -297,6 +314,10 @@ func (b *build) create(model plan.Model) error {
 		if !sameColumns(t.columns, model.Columns) {
 			return fail.New(fail.Corrupt, "table_columns_differ", "table %q exists with other columns than model %q has", model.Table, model.Name)
 		}
+		if t.dropped() {
+			s.head++
+			t.versions = append(t.versions, storedVersion{from: s.head})
+		}
 		return nil
 	}
 	s.head++
@@ -308,20 +329,43 @@ func sameColumns(a, b []project.Column) bool {
 	return slices.EqualFunc(a, b, func(x, y project.Column) bool { return x.Name == y.Name && x.Type == y.Type })
 }
 
+// drop ends the workspace's tables that are neither a model's nor to be kept. Their versions so far can still be read.
+func (b *build) drop(models []plan.Model, keep []string) {
+	s := b.store
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for name, t := range s.schemas[b.workspace] {
+		if t.dropped() || slices.Contains(keep, name) || slices.ContainsFunc(models, func(m plan.Model) bool { return m.Table == name }) {
+			continue
+		}
+		s.head++
+		t.versions = append(t.versions, storedVersion{from: s.head, gone: true})
+	}
+}
+
 // Commit is ports.Build's.
-func (b *build) Commit(ctx context.Context, models []plan.Model, mark refresh.Mark, progress func(plan.Progress)) error {
+func (b *build) Commit(ctx context.Context, steps []plan.Step, mark refresh.Mark, progress func(plan.Progress)) error {
 	if err := b.usable(ctx); err != nil {
 		return err
 	}
 	built := map[string]relation{}
-	for _, m := range models {
+	for _, step := range steps {
+		m := step.Model
+		before, err := b.before(step, mark)
+		if err != nil {
+			return err
+		}
+		if step.Action == plan.Keep {
+			built[m.Name] = before
+			continue
+		}
 		progress(plan.Progress{Phase: plan.PhaseBuild, Subject: m.Name})
-		r, err := b.model(m, built)
+		r, written, err := b.step(step, before, built)
 		if err != nil {
 			return err
 		}
 		built[m.Name] = r
-		progress(plan.Progress{Phase: plan.PhaseBuild, Subject: m.Name, Done: true, Rows: int64(len(r.rows))})
+		progress(plan.Progress{Phase: plan.PhaseBuild, Subject: m.Name, Done: true, Rows: written})
 		if err := ended(ctx); err != nil {
 			return err
 		}
@@ -344,16 +388,28 @@ func (b *build) Commit(ctx context.Context, models []plan.Model, mark refresh.Ma
 			return fail.New(fail.Conflict, "mark_committed", "%s has committed already, as snapshot %d", mark, c.at)
 		}
 	}
-	for _, m := range models {
+	for _, step := range steps {
+		m := step.Model
 		t := s.schemas[b.workspace][m.Table]
-		if t == nil || !sameColumns(t.columns, m.Columns) {
+		if t == nil || t.dropped() || !sameColumns(t.columns, m.Columns) {
 			return fail.New(fail.Internal, "table_not_created", "table %q of model %q was not created before the commit", m.Table, m.Name)
 		}
 	}
 	at := s.head + 1
-	for _, m := range models {
+	for _, step := range steps {
+		m := step.Model
+		t := s.schemas[b.workspace][m.Table]
 		v := storedVersion{from: at, rows: built[m.Name].rows}
-		if len(v.rows) > 0 {
+		if step.Action == plan.Keep {
+			_, old, err := s.tableAt(serving.Scope{Workspace: b.workspace, Snapshot: mark.Base}, m.Table)
+			if err != nil {
+				return err
+			}
+			if now := t.versions[len(t.versions)-1]; now.from == old.from {
+				continue
+			}
+			v.path = old.path
+		} else if len(v.rows) > 0 {
 			v.path = fmt.Sprintf("%s/%s/%06d.json", b.workspace, m.Table, at)
 			content, err := json.Marshal(v.rows)
 			if err != nil {
@@ -361,7 +417,6 @@ func (b *build) Commit(ctx context.Context, models []plan.Model, mark refresh.Ma
 			}
 			s.o.Disk.Write(v.path, content)
 		}
-		t := s.schemas[b.workspace][m.Table]
 		t.versions = append(t.versions, v)
 	}
 	s.head = at
@@ -372,15 +427,118 @@ func (b *build) Commit(ctx context.Context, models []plan.Model, mark refresh.Ma
 	return nil
 }
 
+// before is the model's table at the mark's base, for a step that goes on from it.
+func (b *build) before(step plan.Step, mark refresh.Mark) (relation, error) {
+	out := relation{columns: step.Model.Columns}
+	if step.Action == plan.Rebuild {
+		return out, nil
+	}
+	var err error
+	out.rows, err = b.store.rowsAt(serving.Scope{Workspace: b.workspace, Snapshot: mark.Base}, step.Model.Table)
+	if fail.KindOf(err) == fail.Missing {
+		err = fail.New(fail.Corrupt, "table_gone", "snapshot %d of the lake has no table %s to go on from", mark.Base, step.Model.Table).Because(err)
+	}
+	return out, err
+}
+
+// step gives the model's rows after the step, and how many it wrote.
+func (b *build) step(step plan.Step, before relation, built map[string]relation) (relation, int64, error) {
+	m := step.Model
+	if step.Parts == nil {
+		r, err := b.model(m, built, b.all(m.Reads))
+		return r, int64(len(r.rows)), err
+	}
+	out := relation{columns: m.Columns, rows: slices.Clone(before.rows)}
+	written := map[string]int64{}
+	for _, p := range step.Parts {
+		if p >= len(b.staged[m.Input]) {
+			return out, 0, fail.New(fail.Internal, "part_not_staged", "model %q needs part %d of source %q, of which %d were staged", m.Name, p, m.Input, len(b.staged[m.Input]))
+		}
+		in := b.all(m.Reads)
+		in[m.Input] = b.staged[m.Input][p]
+		r, err := b.model(m, built, in)
+		if err != nil {
+			return out, 0, err
+		}
+		if err := out.fold(m, r.rows, b.names[m.Input][p], written); err != nil {
+			return out, 0, err
+		}
+	}
+	var rows int64
+	for _, n := range written {
+		rows += n
+	}
+	return out, rows, nil
+}
+
+// all is everything that was staged of the sources among the names.
+func (b *build) all(names []string) map[string]relation {
+	out := map[string]relation{}
+	for _, name := range names {
+		for i, part := range b.staged[name] {
+			if i == 0 {
+				out[name] = relation{columns: part.columns}
+			}
+			r := out[name]
+			r.rows = slices.Concat(r.rows, part.rows)
+			out[name] = r
+		}
+	}
+	return out
+}
+
+// fold works rows into the relation as the model's mode says. written counts, by key, the rows that stay of what was folded in.
+func (r *relation) fold(m plan.Model, rows [][]value, file string, written map[string]int64) error {
+	key := func(row []value) string {
+		var parts []any
+		for _, k := range m.Filling.Key {
+			parts = append(parts, row[slices.IndexFunc(m.Columns, func(c project.Column) bool { return c.Name == k })])
+		}
+		return fmt.Sprintf("%#v", parts)
+	}
+	counts := map[string]int64{}
+	for _, row := range rows {
+		counts[key(row)]++
+	}
+	switch m.Filling.Mode {
+	case project.ModeUpsert:
+		for _, row := range rows {
+			for i, c := range m.Columns {
+				if slices.Contains(m.Filling.Key, c.Name) && row[i] == nil {
+					return keyProblem(m, "rows of model %q from %s have no value in their key", m.Name, file)
+				}
+			}
+			if counts[key(row)] > 1 {
+				return keyProblem(m, "model %q has several rows of one key from %s", m.Name, file)
+			}
+		}
+	case project.ModeReplace:
+	case project.ModeAppend, project.ModeFull:
+		r.rows = slices.Concat(r.rows, rows)
+		written[""] += int64(len(rows))
+		return nil
+	}
+	r.rows = slices.DeleteFunc(slices.Clone(r.rows), func(row []value) bool { return counts[key(row)] > 0 })
+	r.rows = slices.Concat(r.rows, rows)
+	for k, n := range counts {
+		written[k] = n
+	}
+	return nil
+}
+
+func keyProblem(m plan.Model, format string, args ...any) project.Problems {
+	return project.Problems{{At: m.Filling.KeyAt, Message: fmt.Sprintf(format, args...)}}
+}
+
 // model computes a model's rows, cast to its columns, from what was staged and what was built before it.
-func (b *build) model(m plan.Model, built map[string]relation) (relation, error) {
+func (b *build) model(m plan.Model, built, staged map[string]relation) (relation, error) {
 	parsed, bad := parse(m.Statement.SQL)
 	if bad != nil {
 		return relation{}, project.Problems{bad.problem(m.Statement)}
 	}
 	in, found := built[parsed.from.text]
 	if !found {
-		in, found = b.staged[parsed.from.text]
+		in, found = staged[parsed.from.text]
 	}
 	if !found {
 		bad := refuse(parsed.from.offset, "model %q reads %q, which was neither staged nor built", m.Name, parsed.from.text)

@@ -144,6 +144,7 @@ func modelChanges(old, next Model) []string {
 	if old.Statement.SQL != next.Statement.SQL {
 		reasons = append(reasons, "its SQL changed")
 	}
+	reasons = append(reasons, fillingChanges(old, next)...)
 	rules := func(m Model) (texts []string) {
 		for _, c := range m.Checks {
 			texts = append(texts, c.Definition())
@@ -152,6 +153,30 @@ func modelChanges(old, next Model) []string {
 	}
 	if !slices.Equal(rules(old), rules(next)) {
 		reasons = append(reasons, checksChanged)
+	}
+	return reasons
+}
+
+// fillingChanges says what is other about how the model's table is filled.
+func fillingChanges(old, next Model) []string {
+	var reasons []string
+	mode := func(m Model) project.Mode {
+		if !m.Filling.Incremental() {
+			return project.ModeFull
+		}
+		return m.Filling.Mode
+	}
+	if mode(old) != mode(next) {
+		return []string{fmt.Sprintf("its mode is %s instead of %s", mode(next), mode(old))}
+	}
+	if old.Input != next.Input {
+		reasons = append(reasons, fmt.Sprintf("its input is %s instead of %s", next.Input, old.Input))
+	}
+	if !slices.Equal(old.Filling.Key, next.Filling.Key) {
+		reasons = append(reasons, "its key is another one")
+	}
+	if old.Filling.DeletedWhen.SQL != next.Filling.DeletedWhen.SQL {
+		reasons = append(reasons, "which rows are deleted changed")
 	}
 	return reasons
 }

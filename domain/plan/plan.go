@@ -24,6 +24,10 @@ type Model struct {
 	Columns []project.Column
 	// Table is the physical table in the workspace's schema.
 	Table string
+	// Input is the source whose files fill the table one by one; empty when the table is always built anew.
+	Input string
+	// Volatile tells that the statement calls a function that gives other values at other times.
+	Volatile bool
 }
 
 // Endpoint is an endpoint whose statement was bound once against the release's columns.
@@ -57,6 +61,11 @@ func (r Release) Digest() project.Digest {
 	type step struct {
 		Model, Table, SQL string
 		Columns           []project.Column
+		// What most models leave out stays out, so that it changes no digest of theirs.
+		Mode        project.Mode `json:",omitempty"`
+		Input       string       `json:",omitempty"`
+		Key         []string     `json:",omitempty"`
+		DeletedWhen string       `json:",omitempty"`
 	}
 	type source struct {
 		Name, Location, Delimiter string
@@ -83,7 +92,7 @@ func (r Release) Digest() project.Digest {
 		in.Sources = append(in.Sources, source{s.Name, s.Location, s.Delimiter, s.Format, s.NullTexts, strip(s.Columns), s.Dialect, s.Types, s.OnChange})
 	}
 	for _, m := range r.Models {
-		in.Steps = append(in.Steps, step{m.Name, m.Table, m.Statement.SQL, strip(m.Columns)})
+		in.Steps = append(in.Steps, step{m.Name, m.Table, m.Statement.SQL, strip(m.Columns), m.Filling.Mode, m.Input, m.Filling.Key, m.Filling.DeletedWhen.SQL})
 	}
 	b, err := json.Marshal(in)
 	if err != nil {

@@ -7,7 +7,7 @@ func (d *decoder) model(name string, f File) {
 		return
 	}
 	m.Statement = statement
-	h := d.mapping(head, "a model", []string{"description", "layer", "materialize", "mode", "columns", "checks"}, "key", "partition_by", "order_by")
+	h := d.mapping(head, "a model", []string{"description", "layer", "materialize", "mode", "input", "key", "deleted_when", "partition_by", "columns", "checks"}, "order_by")
 	m.Description = d.optionalText(h, "description")
 	if v, ok := h.get("layer"); ok {
 		m.Layer = Layer(d.choice(v, "layer", []string{string(Raw), string(Staging), string(Mart)}))
@@ -15,9 +15,7 @@ func (d *decoder) model(name string, f File) {
 	if v, ok := h.get("materialize"); ok {
 		d.choice(v, "materialize", []string{"table"}, "view", "ephemeral")
 	}
-	if v, ok := h.get("mode"); ok {
-		d.choice(v, "mode", []string{"full"}, "append", "incremental", "merge", "upsert", "snapshot")
-	}
+	m.Filling = d.filling(h)
 	if v, ok := h.get("columns"); ok {
 		m.Casts = d.columns(v, parseCast, nil)
 	}

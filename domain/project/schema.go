@@ -131,12 +131,16 @@ func sourceSchema() map[string]any {
 
 func modelSchema() map[string]any {
 	return object("The head of models/NAME.sql: a table, built by the SELECT below it.", nil, properties{
-		"description": words("For people."),
-		"layer":       oneOf("A label.", string(Raw), string(Staging), string(Mart)),
-		"materialize": oneOf("What the model becomes.", "table"),
-		"mode":        oneOf("How it is refreshed.", "full"),
-		"columns":     mapOf(columnSchema(nil), "Types that columns are cast to."),
-		"checks":      listOf(checkSchema(), "What must hold for the table's rows before they are served."),
+		"description":  words("For people."),
+		"layer":        oneOf("A label.", string(Raw), string(Staging), string(Mart)),
+		"materialize":  oneOf("What the model becomes.", "table"),
+		"mode":         oneOf("What becomes of the table when new files of its input come in: it is built anew, or what the statement gives of each new file is appended, put in the place of the rows with the same key, or of the same partitions.", string(ModeFull), string(ModeAppend), string(ModeUpsert), string(ModeReplace)),
+		"input":        words("The source whose files fill the table one by one; needed when the statement reads more than one source."),
+		"key":          either("The columns that identify a row, for mode upsert.", words(""), listOf(words(""), "")),
+		"deleted_when": words("SQL over one row that the statement gives, for mode upsert: where it is true the row with that key goes."),
+		"partition_by": either("The columns whose values make up a partition, for mode replace_partitions.", words(""), listOf(words(""), "")),
+		"columns":      mapOf(columnSchema(nil), "Types that columns are cast to."),
+		"checks":       listOf(checkSchema(), "What must hold for the table's rows before they are served."),
 	})
 }
 

@@ -171,6 +171,8 @@ type Model struct {
 	Layer       Layer
 	At          Position
 	Statement   Statement
+	// Filling is how the model's table is filled; its zero value is anew from everything.
+	Filling Filling
 	// Casts are the declared types of some of the model's columns: its output is cast to them, and a value that does not fit
 	// fails the run.
 	Casts  []Column

@@ -136,7 +136,7 @@ func begun(t *testing.T, s store, w serving.Workspace, r plan.Release, csv strin
 	t.Cleanup(func() { _ = b.Close() })
 	_, err = b.Stage(t.Context(), flightsSource(), []ports.Artifact{s.stage(t, "flights.csv", []byte(csv))})
 	mustLake(t, err)
-	mustLake(t, b.Create(t.Context(), r.Models))
+	mustLake(t, b.Create(t.Context(), r.Models, nil))
 	return b
 }
 
@@ -144,7 +144,7 @@ func begun(t *testing.T, s store, w serving.Workspace, r plan.Release, csv strin
 func refreshed(t *testing.T, s store, w serving.Workspace, r plan.Release, fence refresh.Fence, csv string) serving.Scope {
 	t.Helper()
 	b := begun(t, s, w, r, csv)
-	mustLake(t, b.Commit(t.Context(), r.Models, markOf(s, w, r, fence), ignore))
+	mustLake(t, b.Commit(t.Context(), plan.Anew(r.Models), markOf(s, w, r, fence), ignore))
 	mustLake(t, b.Close())
 	return foundMark(t, s, w, r, fence)
 }

@@ -52,6 +52,9 @@ func lakeSuite(t *testing.T, open opener) {
 	} {
 		t.Run(c.proves, func(t *testing.T) { c.run(t, open(t)) })
 	}
+	for _, c := range lakeWorkCases {
+		t.Run(c.proves, func(t *testing.T) { c.run(t, open(t)) })
+	}
 }
 
 const oneFlight = "id,carrier,delay,day,late,distance\n9,Zz,1,2024-06-01,false,1.5\n"
@@ -79,7 +82,7 @@ func lakeFailedModel(t *testing.T, s store) {
 	first := refreshed(t, s, "sales", r, 1, flightRows)
 
 	b := begun(t, s, "sales", r, "id,carrier,delay,day,late,distance\n5,Aa,100,,,\n6,Aa,100,,,\n")
-	err := b.Commit(t.Context(), r.Models, markOf(s, "sales", r, 2), ignore)
+	err := b.Commit(t.Context(), plan.Anew(r.Models), markOf(s, "sales", r, 2), ignore)
 	problems, ok := asProblems(err)
 	if !ok || problems[0].At.File != "models/totals.sql" {
 		t.Errorf("the failed cast is not a problem of models/totals.sql: %v", err)
@@ -97,7 +100,7 @@ func lakeCancelled(t *testing.T, s store) {
 	r := compile(t, s, projectOf(everyFlight()))
 	first := refreshed(t, s, "sales", r, 1, flightRows)
 	b := begun(t, s, "sales", r, oneFlight)
-	wantKind(t, b.Commit(canceled(t), r.Models, markOf(s, "sales", r, 2), ignore), fail.Canceled)
+	wantKind(t, b.Commit(canceled(t), plan.Anew(r.Models), markOf(s, "sales", r, 2), ignore), fail.Canceled)
 	mustLake(t, b.Close())
 	noMark(t, s, "sales", r, 2)
 	wantRows(t, ask(t, s, first, "SELECT count(*) AS n FROM trips"), `[[4]]`)
@@ -113,7 +116,7 @@ func lakeCancelledWithin(t *testing.T, s store) {
 		ctx, cancel := context.WithCancel(t.Context())
 		b := begun(t, s, "sales", r, oneFlight)
 		seen := 0
-		err := b.Commit(ctx, r.Models, markOf(s, "sales", r, fence), func(plan.Progress) {
+		err := b.Commit(ctx, plan.Anew(r.Models), markOf(s, "sales", r, fence), func(plan.Progress) {
 			if seen == n {
 				cancel()
 			}
@@ -213,7 +216,7 @@ func lakeCreateTwice(t *testing.T, s store) {
 	b, err := s.lake.Begin(t.Context(), "sales")
 	mustLake(t, err)
 	defer func() { mustLake(t, b.Close()) }()
-	mustLake(t, b.Create(t.Context(), r.Models[:1]))
+	mustLake(t, b.Create(t.Context(), r.Models[:1], nil))
 	after, err := s.lake.Survey(t.Context())
 	mustLake(t, err)
 	if !slices.Equal(before.Snapshots, after.Snapshots) {
@@ -224,7 +227,7 @@ func lakeCreateTwice(t *testing.T, s store) {
 	other := r.Models[0]
 	other.Columns = slices.Clone(other.Columns)
 	other.Columns[0].Type = "VARCHAR"
-	wantKind(t, b.Create(t.Context(), []plan.Model{other}), fail.Corrupt)
+	wantKind(t, b.Create(t.Context(), []plan.Model{other}, nil), fail.Corrupt)
 }
 
 func lakeStages(t *testing.T, s store) {
@@ -251,8 +254,8 @@ func lakeStages(t *testing.T, s store) {
 	p := projectOf(everyFlight())
 	p.Sources[0] = source
 	r := compile(t, s, p)
-	mustLake(t, b.Create(t.Context(), r.Models[:1]))
-	mustLake(t, b.Commit(t.Context(), r.Models, markOf(s, "sales", r, 1), ignore))
+	mustLake(t, b.Create(t.Context(), r.Models[:1], nil))
+	mustLake(t, b.Commit(t.Context(), plan.Anew(r.Models), markOf(s, "sales", r, 1), ignore))
 	wantRows(t, ask(t, s, foundMark(t, s, "sales", r, 1), "SELECT * FROM trips ORDER BY id"),
 		`[[1,"a;\"b",null,null,null,null],[2,null,-5,"2024-02-29",true,1000],[3,"zipped",null,null,null,null],[4,"NA",null,null,null,null],[5,"",null,null,null,null]]`)
 }
@@ -317,8 +320,8 @@ func lakeStagesForms(t *testing.T, s store) {
 		p := projectOf(everyFlight())
 		p.Sources[0] = source
 		r := compile(t, s, p)
-		mustLake(t, b.Create(t.Context(), r.Models[:1]))
-		mustLake(t, b.Commit(t.Context(), r.Models, markOf(s, "sales", r, fence), ignore))
+		mustLake(t, b.Create(t.Context(), r.Models[:1], nil))
+		mustLake(t, b.Commit(t.Context(), plan.Anew(r.Models), markOf(s, "sales", r, fence), ignore))
 		return string(ask(t, s, foundMark(t, s, "sales", r, fence), "SELECT * FROM trips ORDER BY id").Rows)
 	}
 	const want = `[[1,"a",-1234,"2024-02-29",true,1234.5],[2,null,5,null,false,0.5]]`
@@ -358,7 +361,7 @@ func lakeProgress(t *testing.T, s store) {
 		modelOf("z_first", "SELECT id, carrier FROM flights")))
 	b := begun(t, s, "sales", r, flightRows)
 	var got []plan.Progress
-	mustLake(t, b.Commit(t.Context(), r.Models, markOf(s, "sales", r, 1), func(p plan.Progress) {
+	mustLake(t, b.Commit(t.Context(), plan.Anew(r.Models), markOf(s, "sales", r, 1), func(p plan.Progress) {
 		if p.Phase == plan.PhaseBuild {
 			got = append(got, p)
 		}
@@ -466,10 +469,10 @@ func lakeClosed(t *testing.T, s store) {
 	if _, err := b.Stage(t.Context(), flightsSource(), nil); err == nil {
 		t.Error("a closed build staged")
 	}
-	if err := b.Create(t.Context(), r.Models[:1]); err == nil {
+	if err := b.Create(t.Context(), r.Models[:1], nil); err == nil {
 		t.Error("a closed build created a table")
 	}
-	if err := b.Commit(t.Context(), r.Models, markOf(s, "sales", r, 2), ignore); err == nil {
+	if err := b.Commit(t.Context(), plan.Anew(r.Models), markOf(s, "sales", r, 2), ignore); err == nil {
 		t.Error("a closed build committed")
 	}
 	noMark(t, s, "sales", r, 2)
@@ -505,7 +508,7 @@ func TestLakeFaultsMem(t *testing.T) {
 		refreshed(t, s, "sales", r, 1, flightRows)
 		b := begun(t, s, "sales", r, oneFlight)
 		faults.FailNextCommit(c.fault)
-		err := b.Commit(t.Context(), r.Models, markOf(s, "sales", r, 2), ignore)
+		err := b.Commit(t.Context(), plan.Anew(r.Models), markOf(s, "sales", r, 2), ignore)
 		mustLake(t, b.Close())
 		if !c.ok {
 			wantKind(t, err, c.kind)

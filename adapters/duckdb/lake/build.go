@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -11,7 +12,6 @@ import (
 	"leapview/adapters/duckdb/gate"
 	"leapview/domain/plan"
 	"leapview/domain/project"
-	"leapview/domain/refresh"
 	"leapview/ports"
 )
 
@@ -20,18 +20,31 @@ type build struct {
 	lake   *Lake
 	conn   *engine.Conn
 	schema string
-	// staged are the sources by their names.
-	staged map[string]staged
+	// staged are the sources' parts by the sources' names.
+	staged map[string][]staged
 	// closers remove what the staged relations need as long as the build is open.
 	closers []func()
 	closed  bool
 }
 
 // Create is ports.Build's.
-func (b *build) Create(ctx context.Context, models []plan.Model) error {
+func (b *build) Create(ctx context.Context, models []plan.Model, keep []string) error {
 	tables := make([]table, len(models))
 	for i, m := range models {
 		tables[i] = table{m.Table, m.Columns}
+		keep = append(keep[:len(keep):len(keep)], m.Table)
+	}
+	there, err := b.lake.catalog.files(ctx, b.conn, b.schema, newest)
+	if err != nil {
+		return err
+	}
+	for _, name := range slices.Sorted(maps.Keys(there)) {
+		if slices.Contains(keep, name) {
+			continue
+		}
+		if err := b.conn.Exec(ctx, "DROP TABLE "+tableOf(b.schema, name)); err != nil {
+			return err
+		}
 	}
 	return b.lake.create(ctx, b.conn, b.schema, tables...)
 }
@@ -54,60 +67,6 @@ func (b *build) columns(ctx context.Context, relation string) (_ []project.Colum
 	return columns, rows.Err()
 }
 
-// Commit is ports.Build's.
-func (b *build) Commit(ctx context.Context, models []plan.Model, mark refresh.Mark, progress func(plan.Progress)) error {
-	// Rewriting is done before the transaction, so that the lake is locked for no parsing.
-	fills := make([]fill, len(models))
-	targets := map[string]gate.Target{}
-	readers := map[string]int{}
-	for _, m := range models {
-		for _, name := range m.Reads {
-			readers[name]++
-		}
-	}
-	for name, s := range b.staged {
-		if s.view && readers[name] > 1 {
-			var err error
-			if s, err = b.hold(ctx, s); err != nil {
-				return err
-			}
-		}
-		targets[name] = gate.Target{Catalog: "temp", Schema: "main", Table: s.relation}
-	}
-	for _, m := range models {
-		targets[m.Name] = gate.Target{Catalog: engine.Lake, Schema: b.schema, Table: m.Table}
-	}
-	for i, m := range models {
-		parsed, err := gate.Parse(ctx, b.conn, m.Statement.SQL)
-		if err != nil {
-			return gated(err, m)
-		}
-		text, err := parsed.Rewrite(ctx, b.conn, targets, nil)
-		if err != nil {
-			return gated(err, m)
-		}
-		fills[i] = fillOf(tableOf(b.schema, m.Table), m, text)
-	}
-	if err := b.conn.Exec(ctx, "BEGIN TRANSACTION"); err != nil {
-		return err
-	}
-	for i, m := range models {
-		progress(plan.Progress{Phase: plan.PhaseBuild, Subject: m.Name})
-		if err := b.conn.Exec(ctx, "TRUNCATE "+tableOf(b.schema, m.Table)); err != nil {
-			return err
-		}
-		var rows int64
-		if err := b.conn.Scan(ctx, fills[i].sql, nil, &rows); err != nil {
-			return fills[i].blame(err)
-		}
-		progress(plan.Progress{Phase: plan.PhaseBuild, Subject: m.Name, Done: true, Rows: rows})
-	}
-	if err := sign(ctx, b.conn, mark); err != nil {
-		return err
-	}
-	return b.conn.Exec(ctx, "COMMIT")
-}
-
 // fill is the statement that fills a model's table, and where its parts are.
 type fill struct {
 	sql   string
@@ -119,10 +78,10 @@ type fill struct {
 }
 
 // fillOf casts the statement's columns, by their names, to what the table has. They were compared when the release was compiled.
-func fillOf(table string, m plan.Model, text gate.Text) fill {
+func fillOf(into string, m plan.Model, text gate.Text) fill {
 	f := fill{model: m, text: text}
 	var b strings.Builder
-	b.WriteString("INSERT INTO " + table + " SELECT ")
+	b.WriteString("INSERT INTO " + into + " SELECT ")
 	for i, c := range m.Columns {
 		if i > 0 {
 			b.WriteString(", ")

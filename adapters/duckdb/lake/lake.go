@@ -233,7 +233,7 @@ func (l *Lake) Begin(ctx context.Context, workspace serving.Workspace) (ports.Bu
 		l.writer <- struct{}{}
 		return nil, err
 	}
-	b := &build{lake: l, conn: c, schema: string(workspace), staged: map[string]staged{}}
+	b := &build{lake: l, conn: c, schema: string(workspace), staged: map[string][]staged{}}
 	if err := c.Exec(ctx, "CREATE SCHEMA IF NOT EXISTS "+engine.Lake+"."+engine.Identifier(b.schema)); err != nil {
 		return nil, errors.Join(err, b.Close())
 	}

@@ -29,6 +29,9 @@ import (
 func modelOf(name, sql string, columns ...string) plan.Model {
 	m := plan.Model{Model: project.Model{Name: name, Statement: project.Statement{SQL: sql, At: project.Position{File: "models/" + name + ".sql", Line: 4, Column: 1}}}}
 	m.Columns = sourceOf(project.CSV, columns...).Columns
+	if strings.Contains(sql, "src") {
+		m.Reads = []string{"src"}
+	}
 	m.Table = plan.PhysicalTable(name, m.Columns)
 	return m
 }
@@ -45,8 +48,8 @@ func commit(t *testing.T, l *Lake, o engine.Options, content string, mark refres
 	defer func() { must(t, b.Close()) }()
 	_, err = b.Stage(t.Context(), sourceOf(project.CSV, "a INTEGER", "b VARCHAR"), []ports.Artifact{file(t, o, "x.csv", []byte("a,b\n"+content))})
 	must(t, err)
-	must(t, b.Create(t.Context(), models))
-	return b.Commit(t.Context(), models, mark, func(plan.Progress) {})
+	must(t, b.Create(t.Context(), models, nil))
+	return b.Commit(t.Context(), plan.Anew(models), mark, func(plan.Progress) {})
 }
 
 func newLake(t *testing.T) (*Lake, *engine.Engine, engine.Options) {
@@ -154,7 +157,7 @@ func TestStatementsOfModelsAreGated(t *testing.T) {
 	l, _, o := newLake(t)
 	for _, sql := range []string{
 		"SELECT * FROM read_text('/etc/passwd')", "DELETE FROM src", "SELECT 1 AS a; DROP SCHEMA lake.sales", "SELECT mark AS a FROM lake._leapview.marks",
-		"SELECT * FROM unknown", `SELECT * FROM "stage src"`, "SELECT 1 AS a) ; COMMIT; (SELECT 1 AS a",
+		"SELECT * FROM unknown", `SELECT * FROM "stage src 0"`, "SELECT 1 AS a) ; COMMIT; (SELECT 1 AS a",
 	} {
 		err := commit(t, l, o, "1,x\n", markOf(1), modelOf("bad", sql, "a VARCHAR"))
 		var problems project.Problems
@@ -347,9 +350,9 @@ func TestLostHeadIsMadeAnew(t *testing.T) {
 		t.Helper()
 		b, err := l.Begin(t.Context(), "sales")
 		must(t, err)
-		must(t, b.Create(t.Context(), []plan.Model{model}))
+		must(t, b.Create(t.Context(), []plan.Model{model}, nil))
 		mark := refresh.Mark{Kind: refresh.MarkRefresh, Lineage: "lineage", Workspace: "sales", Run: "run", Attempt: 1, Fence: fence, Release: "r", Plan: "p"}
-		must(t, b.Commit(t.Context(), []plan.Model{model}, mark, func(plan.Progress) {}))
+		must(t, b.Commit(t.Context(), plan.Anew([]plan.Model{model}), mark, func(plan.Progress) {}))
 		must(t, b.Close())
 		return mark
 	}

@@ -25,7 +25,7 @@ func TestPlainReadsTheSame(t *testing.T) {
 		"DATE", "TIME", "TIMESTAMP", "TIMESTAMP WITH TIME ZONE", "VARCHAR", "BOOLEAN", "UUID", "BLOB", "JSON"} {
 		source := sourceOf(project.CSV, "a VARCHAR", "b "+string(kind))
 		text := texts{columns: source.Columns, header: true, delimiter: ",", nulls: []string{"", "NA"}}
-		table := "stage " + source.Name
+		table := "stage " + source.Name + " 0"
 		read := func(statement string) string {
 			t.Helper()
 			must(t, b.conn.Exec(t.Context(), "CREATE OR REPLACE TEMP TABLE "+engine.Identifier(table)+" (a VARCHAR, b "+string(kind)+")"))

@@ -22,7 +22,7 @@ const misfit = "leapview: value does not fit"
 
 // Stage is ports.Build's.
 func (b *build) Stage(ctx context.Context, source project.Source, artifacts []ports.Artifact) (ports.Staged, error) {
-	s := staged{source: source, relation: stagedName(source)}
+	s := staged{source: source, relation: stagedName(source, len(b.staged[source.Name])), names: join(artifacts, ", ", func(a ports.Artifact) string { return a.Name })}
 	var err error
 	switch source.Format {
 	case project.CSV:
@@ -42,16 +42,18 @@ func (b *build) Stage(ctx context.Context, source project.Source, artifacts []po
 			return ports.Staged{}, err
 		}
 	}
-	b.staged[source.Name] = s
+	b.staged[source.Name] = append(b.staged[source.Name], s)
 	return ports.Staged{Rows: s.rows, Ignored: s.ignored}, nil
 }
 
-// staged is a source as a temporary relation: a table that holds its rows, or a view of files that are proved to be readable.
+// staged is a part of a source as a temporary relation: a table that holds its rows, or a view of files that are proved to be readable.
 type staged struct {
 	source   project.Source
 	relation string
-	view     bool
-	rows     int64
+	// names are the part's files, for people.
+	names string
+	view  bool
+	rows  int64
 	// ignored are the columns of its files that were left out, sorted.
 	ignored []string
 }
@@ -64,7 +66,9 @@ func (s *staged) ignore(names ...string) {
 }
 
 // stagedName is no relation that a statement can reach but by our own rewriting.
-func stagedName(source project.Source) string { return "stage " + source.Name }
+func stagedName(source project.Source, part int) string {
+	return fmt.Sprintf("stage %s %d", source.Name, part)
+}
 
 // holding makes the empty table that is to hold the source's rows.
 func (b *build) holding(ctx context.Context, s *staged) error {
@@ -72,14 +76,22 @@ func (b *build) holding(ctx context.Context, s *staged) error {
 	return b.conn.Exec(ctx, "CREATE TEMP TABLE "+engine.Identifier(s.relation)+" ("+columns+")")
 }
 
-// hold turns a view into a table, so that its files are read once for all of its models.
-func (b *build) hold(ctx context.Context, s staged) (staged, error) {
-	from := s.relation
-	s.relation, s.view = "held "+s.source.Name, false
-	if err := b.holding(ctx, &s); err != nil {
-		return s, err
+// whole gives the relation of all of a source's parts. A single view stays one when it is read once; everything else is put together in a
+// table, so that files are read once for all of their readers.
+func (b *build) whole(ctx context.Context, parts []staged, readers int) (string, error) {
+	if len(parts) == 1 && (!parts[0].view || readers <= 1) {
+		return parts[0].relation, nil
 	}
-	return s, b.conn.Exec(ctx, "INSERT INTO "+engine.Identifier(s.relation)+" FROM "+engine.Identifier(from))
+	held := staged{source: parts[0].source, relation: "held " + parts[0].source.Name}
+	if err := b.holding(ctx, &held); err != nil {
+		return "", err
+	}
+	for _, p := range parts {
+		if err := b.conn.Exec(ctx, "INSERT INTO "+engine.Identifier(held.relation)+" FROM "+engine.Identifier(p.relation)); err != nil {
+			return "", err
+		}
+	}
+	return held.relation, nil
 }
 
 // form is the exact text that a declared type accepts, as a regular expression for a whole value; "" when the engine's own cast is

@@ -86,7 +86,7 @@ func rowsOf(t *testing.T, b *build, s project.Source) []string {
 	texts := join(s.Columns, " || '|' || ", func(c project.Column) string {
 		return "coalesce(CAST(" + engine.Identifier(c.Name) + " AS VARCHAR), '∅')"
 	})
-	rows, err := b.conn.Rows(t.Context(), "SELECT "+texts+" FROM "+engine.Identifier("stage "+s.Name))
+	rows, err := b.conn.Rows(t.Context(), "SELECT "+texts+" FROM "+engine.Identifier("stage "+s.Name+" 0"))
 	must(t, err)
 	defer rows.Close()
 	got := []string{}
@@ -103,12 +103,13 @@ func rowsOf(t *testing.T, b *build, s project.Source) []string {
 func stage(t *testing.T, b *build, s project.Source, artifacts ...ports.Artifact) (rows, places []string, err error) {
 	t.Helper()
 	var kind string
-	switch err := b.conn.Scan(t.Context(), "SELECT table_type FROM information_schema.tables WHERE table_catalog = 'temp' AND table_name = ?", []any{stagedName(s)}, &kind); {
+	switch err := b.conn.Scan(t.Context(), "SELECT table_type FROM information_schema.tables WHERE table_catalog = 'temp' AND table_name = ?", []any{stagedName(s, 0)}, &kind); {
 	case err == nil:
-		must(t, b.conn.Exec(t.Context(), "DROP "+map[string]string{"VIEW": "VIEW", "LOCAL TEMPORARY": "TABLE"}[kind]+" "+engine.Identifier(stagedName(s))))
+		must(t, b.conn.Exec(t.Context(), "DROP "+map[string]string{"VIEW": "VIEW", "LOCAL TEMPORARY": "TABLE"}[kind]+" "+engine.Identifier(stagedName(s, 0))))
 	case !errors.Is(err, sql.ErrNoRows):
 		t.Fatal(err)
 	}
+	delete(b.staged, s.Name)
 	n, err := b.Stage(t.Context(), s, artifacts)
 	if err != nil {
 		if fail.KindOf(err) != fail.Invalid {
@@ -290,7 +291,7 @@ func TestRecordsOverSeveralLines(t *testing.T) {
 		staged, err := b.Stage(t.Context(), s, []ports.Artifact{file(t, o, name, []byte(content))})
 		var sum int64
 		if err == nil {
-			must(t, b.conn.Scan(t.Context(), "SELECT sum(a) FROM "+engine.Identifier(stagedName(s))+" WHERE length(b) = ?", []any{2000 * len("x\n1,\"2\",3\n")}, &sum))
+			must(t, b.conn.Scan(t.Context(), "SELECT sum(a) FROM "+engine.Identifier(stagedName(s, 0))+" WHERE length(b) = ?", []any{2000 * len("x\n1,\"2\",3\n")}, &sum))
 		}
 		if err != nil || staged.Rows != n || sum != n*(n-1)/2 {
 			t.Errorf("%s: %d rows, sum %d: %v", name, staged.Rows, sum, err)

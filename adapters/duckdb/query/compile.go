@@ -219,7 +219,11 @@ func (w *compilation) model(ctx context.Context, m project.Model, s *gate.Statem
 	if err := w.table(ctx, m.Name, out); err != nil {
 		return err
 	}
-	w.release.Models = append(w.release.Models, plan.Model{Model: m, Reads: reads, Columns: out, Table: plan.PhysicalTable(m.Name, out)})
+	compiled := plan.Model{Model: m, Reads: reads, Columns: out, Table: plan.PhysicalTable(m.Name, out), Volatile: s.Volatile()}
+	if sound, err := w.filling(ctx, &compiled); err != nil || !sound {
+		return err
+	}
+	w.release.Models = append(w.release.Models, compiled)
 	return nil
 }
 
