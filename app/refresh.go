@@ -13,6 +13,7 @@ import (
 	"leapview/domain/access"
 	"leapview/domain/fail"
 	"leapview/domain/plan"
+	"leapview/domain/project"
 	"leapview/domain/refresh"
 	"leapview/domain/serving"
 	"leapview/ports"
@@ -223,10 +224,23 @@ func (r *Refresher) refresh(ctx context.Context, w serving.Workspace, id refresh
 			log.WarnContext(ctx, "build was not closed cleanly", "error", err)
 		}
 	}()
-	work := plan.Decide(plan.Base{Lost: "every refresh is full"}, rel, known(artifacts))
+	base, err := r.base(ctx, before)
+	if err != nil {
+		return none, err
+	}
+	work := plan.Decide(base, rel, known(artifacts))
+	for _, step := range work.Steps {
+		log.InfoContext(ctx, "step decided", "model", step.Model.Name, "action", step.Action, "reason", step.Reason)
+	}
 	rows, err := r.stage(ctx, build, work, artifacts, before.ActiveRows, log, report)
 	if err != nil {
 		return none, err
+	}
+
+	for _, step := range work.Steps {
+		if step.Action == plan.Keep {
+			report(plan.Progress{Phase: plan.PhaseKeep, Subject: step.Model.Name, Done: true, Rows: -1})
+		}
 	}
 
 	// 3. Missing tables are recorded, then created empty in commits of their own, since a schema change inside the data
@@ -252,7 +266,7 @@ func (r *Refresher) refresh(ctx context.Context, w serving.Workspace, id refresh
 		return none, err
 	}
 	report(plan.Progress{Phase: plan.PhaseCreate, Done: true, Rows: -1})
-	commitErr := build.Commit(ctx, work.Steps, mark, report)
+	commitErr := build.Commit(ctx, work.Steps, mark, work.Explained(report))
 
 	// From here on the work outlives its requester, since there may be a commit that only we know of, but not the node: the next start
 	// finds the commit by its mark.
@@ -301,7 +315,7 @@ func (r *Refresher) refresh(ctx context.Context, w serving.Workspace, id refresh
 	if err != nil {
 		return none, err
 	}
-	sealed, err := r.files.Seal(ctx, paths)
+	sealed, err := r.seal(ctx, w, paths)
 	if err != nil {
 		return none, err
 	}
@@ -372,6 +386,49 @@ func (r *Refresher) refresh(ctx context.Context, w serving.Workspace, id refresh
 	return next.Pointer, nil
 }
 
+// seal makes the files durable. Those that the active snapshot needs too are so already, and are not read again.
+func (r *Refresher) seal(ctx context.Context, w serving.Workspace, paths []string) ([]refresh.File, error) {
+	active, err := r.control.Files(ctx, w)
+	if err != nil {
+		return nil, err
+	}
+	known := make(map[string]refresh.File, len(active))
+	for _, f := range active {
+		known[f.Path] = f
+	}
+	var kept []refresh.File
+	var fresh []string
+	for _, path := range paths {
+		if f, ok := known[path]; ok {
+			kept = append(kept, f)
+		} else {
+			fresh = append(fresh, path)
+		}
+	}
+	sealed, err := r.files.Seal(ctx, fresh)
+	return append(kept, sealed...), err
+}
+
+// base is what the refresh goes on from: the active snapshot, when the release that built it can still be compiled.
+func (r *Refresher) base(ctx context.Context, before refresh.State) (plan.Base, error) {
+	if !before.Pointer.Active() {
+		return plan.Base{Lost: "nothing is active yet"}, nil
+	}
+	old, err := r.releases.load(ctx, before.Pointer.Release)
+	var problems project.Problems
+	switch {
+	case errors.As(err, &problems):
+		return plan.Base{Lost: "the release that built the active snapshot does not compile any more"}, nil
+	case err != nil:
+		return plan.Base{}, err
+	}
+	base := plan.Base{Release: &old, Files: map[string][]plan.Artifact{}}
+	for _, f := range before.ActiveFiles {
+		base.Files[f.Source] = append(base.Files[f.Source], plan.Artifact{Name: f.Name, SHA256: f.SHA256})
+	}
+	return base, nil
+}
+
 // stage reads what the work needs into tables that only the build sees, and gives how many rows each of those sources has.
 func (r *Refresher) stage(ctx context.Context, build ports.Build, work plan.Work, artifacts map[string][]ports.Artifact, active map[string]int64, log *slog.Logger,
 	report func(plan.Progress)) (map[string]int64, error) {
@@ -379,6 +436,15 @@ func (r *Refresher) stage(ctx context.Context, build ports.Build, work plan.Work
 		log.WarnContext(ctx, "a file repeats another one and is not read", "source", repeat.Source, "file", repeat.Name, "same", repeat.Same)
 	}
 	rows := map[string]int64{}
+	for _, s := range work.Unread {
+		// Its files are those of the active snapshot; its bounds may be others.
+		if n, known := active[s.Name]; known {
+			rows[s.Name] = n
+			if err := s.AcceptRows(n, n); err != nil {
+				return nil, err
+			}
+		}
+	}
 	for _, stage := range work.Stages {
 		s := stage.Source
 		report(plan.Progress{Phase: plan.PhaseStage, Subject: s.Name})
@@ -391,10 +457,14 @@ func (r *Refresher) stage(ctx context.Context, build ports.Build, work plan.Work
 			whole.Rows += staged.Rows
 			whole.Ignored = slices.Compact(slices.Sorted(slices.Values(append(whole.Ignored, staged.Ignored...))))
 		}
-		if err := s.AcceptRows(whole.Rows, active[s.Name]); err != nil {
+		rows[s.Name] = whole.Rows
+		if !stage.Whole {
+			// What is not read again is there as it was.
+			rows[s.Name] += active[s.Name]
+		}
+		if err := s.AcceptRows(rows[s.Name], active[s.Name]); err != nil {
 			return nil, err
 		}
-		rows[s.Name] = whole.Rows
 		warning := leftOut(s, whole)
 		if warning != "" {
 			log.WarnContext(ctx, "columns were left out", "source", s.Name, "columns", whole.Ignored)
@@ -410,6 +480,7 @@ func (r *Refresher) stage(ctx context.Context, build ports.Build, work plan.Work
 // begin compiles the deployed release, so that the mark can name its plan, and begins the attempt. A deploy in between is compiled
 // anew, a few times. before is the state that the attempt began in.
 func (r *Refresher) begin(ctx context.Context, scope refresh.Scope) (rel plan.Release, before refresh.State, begun refresh.Begun, err error) {
+	scope.Ledger = true
 	for range 3 {
 		var state refresh.State
 		if state, err = r.control.Load(ctx, scope); err != nil {

@@ -108,12 +108,14 @@ func checksOf(results []refresh.CheckResult) []checkDoc {
 }
 
 type stepDoc struct {
-	At      time.Time  `json:"at"`
-	Phase   plan.Phase `json:"phase"`
-	Subject string     `json:"subject"`
-	Done    bool       `json:"done"`
-	Rows    *int64     `json:"rows"`
-	Warning string     `json:"warning"`
+	At      time.Time   `json:"at"`
+	Phase   plan.Phase  `json:"phase"`
+	Subject string      `json:"subject"`
+	Done    bool        `json:"done"`
+	Rows    *int64      `json:"rows"`
+	Action  plan.Action `json:"action"`
+	Reason  string      `json:"reason"`
+	Warning string      `json:"warning"`
 }
 
 type activeDoc struct {

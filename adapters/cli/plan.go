@@ -41,8 +41,8 @@ func (p *program) planCommand() *cobra.Command {
 		Use:   "plan [DIR]",
 		Short: "Say what a deploy and a refresh would change, and why",
 		Long: `Checks the project in DIR (the current directory by default) as a deploy would, compares it with what its workspace serves, and changes
-nothing. What is affected did not change itself, but reads something that did. Every refresh builds every model anew, also those that
-stay the same.`,
+nothing. What is affected did not change itself, but reads something that did. A refresh also works in files that are new, and builds models
+anew whose files changed: it says so, model by model.`,
 		Example: `  leapview plan
   leapview plan examples/flights --all --json`,
 		Args: atMost(1),

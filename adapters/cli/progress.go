@@ -51,6 +51,9 @@ func (s *progress) step(p plan.Progress) {
 	switch {
 	case p.Done && p.Rows >= 0:
 		text = fmt.Sprintf("%-8s%-18s %11s rows", word, p.Subject, grouped(p.Rows))
+		if p.Action != "" {
+			text += fmt.Sprintf("  %s: %s", p.Action, printable(p.Reason))
+		}
 	case !p.Done && !s.live:
 		return
 	case !p.Done:

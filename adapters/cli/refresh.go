@@ -96,7 +96,7 @@ func (p *program) refreshOnNode(ctx context.Context, c *client, w serving.Worksp
 		for _, s := range run.Steps {
 			if id := fmt.Sprint(s.At, s.Phase, s.Subject, s.Done); !seen[id] {
 				seen[id] = true
-				step := plan.Progress{Phase: s.Phase, Subject: s.Subject, Done: s.Done, Rows: -1, Warning: s.Warning}
+				step := plan.Progress{Phase: s.Phase, Subject: s.Subject, Done: s.Done, Rows: -1, Action: s.Action, Reason: s.Reason, Warning: s.Warning}
 				if s.Rows != nil {
 					step.Rows = *s.Rows
 				}

@@ -267,8 +267,8 @@ func TestViewersSeeNoRows(t *testing.T) {
 			t.Errorf("%s is told why: %v, want %v: %s", d.name, told, want, rec.Body)
 		}
 	}
-	doc := runStepsDoc{Checks: []checkDoc{{Model: "daily", Sample: json.RawMessage(`{}`)}}, Steps: []stepDoc{{Warning: "the file has a column"}}}
-	if doc.hideRows(); doc.Checks[0].Sample != nil || doc.Steps[0].Warning != "" || doc.Checks[0].Model != "daily" || doc.Failure != nil {
+	doc := runStepsDoc{Checks: []checkDoc{{Model: "daily", Sample: json.RawMessage(`{}`)}}, Steps: []stepDoc{{Warning: "the file has a column", Reason: "x.csv is new"}}}
+	if doc.hideRows(); doc.Checks[0].Sample != nil || doc.Steps[0].Warning != "" || doc.Steps[0].Reason != "" || doc.Checks[0].Model != "daily" || doc.Failure != nil {
 		t.Errorf("hidden: %+v", doc)
 	}
 }

@@ -78,6 +78,9 @@ type stepDoc struct {
 	Done    bool       `json:"done"`
 	// Rows is null when the step makes none, or has not ended.
 	Rows *int64 `json:"rows"`
+	// Action is what is done to the table that is built (rebuild, append, upsert, replace_partitions), and Reason says why.
+	Action plan.Action `json:"action,omitempty"`
+	Reason string      `json:"reason,omitempty"`
 	// Warning is what to look at although the step ended well.
 	Warning string `json:"warning,omitempty"`
 }
@@ -131,7 +134,7 @@ func (d *runStepsDoc) hideRows() {
 		d.Checks[i].Sample = nil
 	}
 	for i := range d.Steps {
-		d.Steps[i].Warning = ""
+		d.Steps[i].Warning, d.Steps[i].Reason = "", ""
 	}
 	if d.Failure != nil {
 		d.Failure.Message = "the refresh failed; a key with the role analyst is told why"
@@ -199,7 +202,7 @@ func (r *routes) runDoc(run refresh.Run) runDoc {
 func stepDocs(steps []app.Step) []stepDoc {
 	docs := make([]stepDoc, len(steps))
 	for i, s := range steps {
-		docs[i] = stepDoc{At: s.At.UTC(), Phase: s.Phase, Subject: s.Subject, Done: s.Done, Warning: s.Warning}
+		docs[i] = stepDoc{At: s.At.UTC(), Phase: s.Phase, Subject: s.Subject, Done: s.Done, Action: s.Action, Reason: s.Reason, Warning: s.Warning}
 		if s.Done && s.Rows >= 0 {
 			docs[i].Rows = &s.Rows
 		}

@@ -141,7 +141,12 @@ func (c *Control) Protections() []Protection {
 
 // SourceFiles are what the attempt read, sorted by source and name.
 func (c *Control) SourceFiles(fence refresh.Fence) []refresh.SourceFile {
-	files := slices.Clone(c.disk.now().sources[fence])
+	return sortedSources(c.disk.now().sources[fence])
+}
+
+// sortedSources is a private copy of the files, sorted by source and name.
+func sortedSources(files []refresh.SourceFile) []refresh.SourceFile {
+	files = slices.Clone(files)
 	slices.SortFunc(files, func(a, b refresh.SourceFile) int {
 		if d := strings.Compare(a.Source, b.Source); d != 0 {
 			return d
@@ -367,13 +372,19 @@ func (s *controlState) load(scope refresh.Scope) (refresh.State, error) {
 			out.Keyed = &r
 		}
 	}
-	if out.Run == nil {
-		return out, nil
-	}
 	for fence, row := range s.attempts {
-		if row.Mark.Workspace == w && row.Stage == refresh.StageActivated && row.Snapshot == out.Pointer.Snapshot {
+		if row.Mark.Workspace != w || row.Stage != refresh.StageActivated || row.Snapshot != out.Pointer.Snapshot {
+			continue
+		}
+		if scope.Ledger {
+			out.ActiveFiles = sortedSources(s.sources[fence])
+		}
+		if out.Run != nil {
 			out.ActiveRows = maps.Clone(s.rows[fence])
 		}
+	}
+	if out.Run == nil {
+		return out, nil
 	}
 	row := s.newest(out.Run.ID)
 	if row.Stage == "" || row.Stage == refresh.StageActivated {

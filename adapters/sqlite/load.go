@@ -105,6 +105,11 @@ func load(ctx context.Context, tx *sql.Tx, scope refresh.Scope) (refresh.State, 
 			return s, err
 		}
 	}
+	if scope.Ledger {
+		if s.ActiveFiles, err = loadActiveFiles(ctx, tx, scope.Workspace); err != nil {
+			return s, err
+		}
+	}
 	if scope.IdempotencyKey != "" {
 		if s.Keyed, err = loadRun(ctx, tx, `workspace = ? AND idempotency_key = ?`, scope.Workspace, scope.IdempotencyKey); err != nil {
 			return s, err
@@ -178,6 +183,21 @@ func loadActiveRows(ctx context.Context, tx *sql.Tx, w serving.Workspace) (map[s
 	}, `SELECT r.source, r.rows FROM serving_pointers p JOIN attempts a ON a.workspace = p.workspace AND a.snapshot = p.snapshot AND a.stage = 'activated'
 		JOIN source_rows r ON r.fence = a.fence WHERE p.workspace = ?`, w)
 	return rows, err
+}
+
+// loadActiveFiles reads which files the active snapshot was built from, by source and name.
+func loadActiveFiles(ctx context.Context, tx *sql.Tx, w serving.Workspace) ([]refresh.SourceFile, error) {
+	var files []refresh.SourceFile
+	err := each(ctx, tx, func(scan scanner) error {
+		var f refresh.SourceFile
+		if err := scan(&f.Source, &f.Name, &f.Size, &f.SHA256); err != nil {
+			return err
+		}
+		files = append(files, f)
+		return nil
+	}, `SELECT f.source, f.name, f.size, f.sha256 FROM serving_pointers p JOIN attempts a ON a.workspace = p.workspace AND a.snapshot = p.snapshot AND a.stage = 'activated'
+		JOIN source_files f ON f.fence = a.fence WHERE p.workspace = ? ORDER BY f.source, f.name`, w)
+	return files, err
 }
 
 // loadRuns reads the runs that meet the condition.

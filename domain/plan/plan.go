@@ -191,6 +191,7 @@ type Phase string
 const (
 	PhaseAcquire  Phase = "acquire"
 	PhaseStage    Phase = "stage"
+	PhaseKeep     Phase = "keep"
 	PhaseCreate   Phase = "create"
 	PhaseBuild    Phase = "build"
 	PhaseCommit   Phase = "commit"
@@ -207,6 +208,9 @@ type Progress struct {
 	// Done tells that the step ended well; Rows is then how many rows it made, or -1 when it makes none.
 	Done bool
 	Rows int64
+	// Action and Reason say what becomes of the model that is built, and why.
+	Action Action
+	Reason string
 	// Warning is what people should look at although the step ended well; or "".
 	Warning string
 }

@@ -64,7 +64,9 @@ type Work struct {
 	// Steps has one entry a model, in the release's order.
 	Steps []Step
 	// Stages are in the order of the project's sources; a source that nothing needs is not among them.
-	Stages  []Stage
+	Stages []Stage
+	// Unread are the sources of which nothing is read, because every model that reads them is kept, or none does.
+	Unread  []project.Source
 	Repeats []Repeat
 }
 
@@ -275,7 +277,12 @@ func (w *Work) stage(next Release, news map[string]delta) {
 			needed = true
 			whole = whole || step.Action == Rebuild || step.Model.Input != s.Name
 		}
+		// How many rows the files that stay have is known only together with those that are gone, so that all are counted again.
+		if len(news[s.Name].gone) > 0 && slices.ContainsFunc(w.Steps, func(step Step) bool { return slices.Contains(step.Model.Reads, s.Name) }) {
+			needed, whole = true, true
+		}
 		if !needed {
+			w.Unread = append(w.Unread, s)
 			continue
 		}
 		d := news[s.Name]
@@ -305,6 +312,17 @@ func (w *Work) stage(next Release, news map[string]delta) {
 				}
 			}
 		}
+	}
+}
+
+// Explained is report with what is done to a model, and why, beside the progress of building it.
+func (w Work) Explained(report func(Progress)) func(Progress) {
+	return func(p Progress) {
+		i := slices.IndexFunc(w.Steps, func(s Step) bool { return s.Model.Name == p.Subject })
+		if p.Phase == PhaseBuild && i >= 0 {
+			p.Action, p.Reason = w.Steps[i].Action, w.Steps[i].Reason
+		}
+		report(p)
 	}
 }
 

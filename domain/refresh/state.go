@@ -91,6 +91,8 @@ type Scope struct {
 	Run RunID
 	// IdempotencyKey adds the run that was requested with this key.
 	IdempotencyKey string
+	// Ledger adds the files that the active snapshot was built from.
+	Ledger bool
 	// RequestID is of the request that asks, for the audit rows of the decision; empty when the node acts by itself.
 	RequestID string
 }
@@ -115,6 +117,9 @@ type State struct {
 	// ActiveRows are how many rows of each source the active snapshot was built from; known with the scope's run, and of attempts that
 	// recorded them.
 	ActiveRows map[string]int64
+	// ActiveFiles are the files that the active snapshot was built from, by source and name: it is they that the next refresh takes for
+	// read, so that what was read goes back with the pointer. Known when the scope asks for the ledger.
+	ActiveFiles []SourceFile
 	// Live are the runs that wait or work, oldest first.
 	Live []Run
 	// Run is the run that the scope named; nil when there is none.

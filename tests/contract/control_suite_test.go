@@ -566,16 +566,31 @@ func controlActiveRows(t *testing.T, c controlPlane) {
 		t.Helper()
 		d.request(run, "")
 		b := d.begin(run, "boot1")
-		d.update(refresh.Scope{Run: run}, func(s refresh.State) ([]refresh.Event, error) { return s.RecordSources(b, nil, rows, controlNow) })
+		d.update(refresh.Scope{Run: run}, func(s refresh.State) ([]refresh.Event, error) {
+			return s.RecordSources(b, controlRead[:len(rows)], rows, controlNow)
+		})
 		d.recordTables(b)
 		return d.validate(d.sync(d.commit(b, at)))
 	}
 	first := build("run1", 5, map[string]int64{"orders": 7, "carriers": 0})
 	controlSame(t, "rows of a candidate", d.load("run1").ActiveRows, map[string]int64(nil))
+	ledger := func() []refresh.SourceFile {
+		t.Helper()
+		s, err := c.Load(context.Background(), refresh.Scope{Workspace: "flights", Ledger: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return s.ActiveFiles
+	}
+	controlSame(t, "files of a candidate", ledger(), []refresh.SourceFile(nil))
 	d.activate(first, "boot1")
 	d.request("run2", "")
 	c = c.reopen(t)
 	d = controlFlights(t, c)
+	want := slices.Clone(controlRead[:2])
+	slices.SortFunc(want, func(a, b refresh.SourceFile) int { return strings.Compare(a.Source+a.Name, b.Source+b.Name) })
+	controlSame(t, "files of the active snapshot", ledger(), want)
+	controlSame(t, "files nobody asked for", d.load("run2").ActiveFiles, []refresh.SourceFile(nil))
 	controlSame(t, "rows of the active snapshot", d.load("run2").ActiveRows, map[string]int64{"orders": 7, "carriers": 0})
 	controlSame(t, "rows without a run", d.load("").ActiveRows, map[string]int64(nil))
 	b := d.begin("run2", "boot1")

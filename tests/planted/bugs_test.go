@@ -65,8 +65,30 @@ var bugs = []bug{
 	},
 	{
 		name:  "a source is held against nothing",
-		edits: []edit{{"app/refresh.go", "s.AcceptRows(staged.Rows, before.ActiveRows[s.Name])", "s.AcceptRows(staged.Rows, 0)"}},
+		edits: []edit{{"app/refresh.go", "s.AcceptRows(rows[s.Name], active[s.Name])", "s.AcceptRows(rows[s.Name], 0)"}},
 		pkg:   "./tests/integration/", test: "TestSourcesWithinBounds", says: "want source_shrank",
+	},
+	{
+		name:  "a refresh goes on from the newest rows",
+		edits: []edit{{"adapters/duckdb/lake/work.go", "		if sameFiles(old, now[t.Model.Table]) {\n", "		if sameFiles(old, now[t.Model.Table]) || t.Action != plan.Keep {\n"}},
+		pkg:   "./tests/contract/", test: "TestLakeDuckDB", says: "what_an_attempt_left_that_was_given_up",
+	},
+	{
+		name:  "a table that nothing is done to is not reverted",
+		edits: []edit{{"adapters/duckdb/lake/work.go", "			if err := b.revert(ctx, t); err != nil {\n				return err\n			}\n			continue\n", "			continue\n"}},
+		pkg:   "./tests/contract/", test: "TestLakeDuckDB", says: "what_an_attempt_left_that_was_given_up",
+	},
+	{
+		name: "the base is read within the transaction that changes it",
+		edits: []edit{{"adapters/duckdb/lake/work.go", "	return b.conn.Exec(ctx, \"INSERT INTO \"+t.table+\" FROM \"+engine.Identifier(t.base))", "	return b.conn.Exec(ctx, fmt.Sprintf(\"INSERT INTO %s FROM %s AT (VERSION => %d)\", t.table, t.table, t.at))"},
+			{"adapters/duckdb/lake/work.go", "		t.base = \"base \"", "		t.at = int64(mark.Base)\n		t.base = \"base \""},
+			{"adapters/duckdb/lake/work.go", "	incoming, fold string\n", "	incoming, fold string\n	at             int64\n"}},
+		pkg: "./tests/contract/", test: "TestLakeDuckDB", says: "what_an_attempt_left_that_was_given_up",
+	},
+	{
+		name:  "what the newest attempt read counts as read, whether it was activated or not",
+		edits: []edit{{"adapters/sqlite/load.go", "JOIN source_files f ON f.fence = a.fence WHERE p.workspace = ?", "JOIN source_files f ON f.fence = (SELECT max(fence) FROM source_files) WHERE p.workspace = ?"}},
+		pkg:   "./tests/integration/", test: "TestMonths", says: "answers",
 	},
 	{
 		name:  "a file of another encoding is taken for a plain one",
