@@ -412,7 +412,7 @@ func (r *Refresher) seal(ctx context.Context, w serving.Workspace, paths []strin
 // base is what the refresh goes on from: the active snapshot, when the release that built it can still be compiled.
 func (r *Refresher) base(ctx context.Context, before refresh.State) (plan.Base, error) {
 	if !before.Pointer.Active() {
-		return plan.Base{Lost: "nothing is active yet"}, nil
+		return plan.Base{Lost: "the first build"}, nil
 	}
 	old, err := r.releases.load(ctx, before.Pointer.Release)
 	var problems project.Problems

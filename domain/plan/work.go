@@ -222,6 +222,8 @@ func rebuilds(base Base, m Model, moved map[string]string, news map[string]delta
 // says what is other about the files; "" when nothing is.
 func (d delta) says(source string) string {
 	switch {
+	case len(d.fresh) == 1 && len(d.gone) == 1 && d.fresh[0].Name == d.gone[0].Name:
+		return d.fresh[0].Name + " of " + source + " changed"
 	case len(d.fresh) > 0 && len(d.gone) > 0:
 		return told(d.fresh, source) + " new, and " + told(d.gone, "") + " gone"
 	case len(d.fresh) > 0:

@@ -85,7 +85,7 @@ t whole: t.csv
 		"a file that changed": {func(_ *Base, _ *Release, f map[string][]Artifact) {
 			f["s"] = []Artifact{artifact("s1.csv", 1), artifact("s2.csv", 22)}
 		},
-			`rebuild full: s2.csv of s is new, and s2.csv is gone
+			`rebuild full: s2.csv of s changed
 rebuild appended [0 1]: s2.csv of s is gone or changed, and its rows go with it
 upsert upserted [1]: s2.csv of s is new
 replace_partitions parts [1]: s2.csv of s is new
@@ -100,9 +100,9 @@ t whole: t.csv
 			f["s"] = append(f["s"], artifact("z.csv", 2))
 		}, "z.csv of s repeats s2.csv\n"},
 		"a source that another one is looked up in": {func(_ *Base, _ *Release, f map[string][]Artifact) { f["t"] = []Artifact{artifact("t.csv", 8)} },
-			`rebuild full: t.csv of t is new, and t.csv is gone
-rebuild upserted [0 1]: t.csv of t is new, and t.csv is gone
-rebuild other: t.csv of t is new, and t.csv is gone
+			`rebuild full: t.csv of t changed
+rebuild upserted [0 1]: t.csv of t changed
+rebuild other: t.csv of t changed
 s whole: s1.csv | s2.csv
 t whole: t.csv
 `},
