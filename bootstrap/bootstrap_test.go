@@ -3,7 +3,6 @@ package bootstrap
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"log/slog"
 	"net"
@@ -43,7 +42,7 @@ func extensions(t *testing.T) string {
 
 func small(t *testing.T) Config {
 	t.Helper()
-	return Config{DataDir: filepath.Join(t.TempDir(), "node"), Extensions: extensions(t), Listen: "127.0.0.1:0", MemoryBytes: 128 << 20, TempBytes: 128 << 20, Threads: 1, Limits: app.DefaultLimits()}
+	return Config{Settings: app.Settings{DataDir: filepath.Join(t.TempDir(), "node"), Extensions: extensions(t), Listen: "127.0.0.1:0", Memory: 128 << 20, TempSpace: 128 << 20, Threads: 1, Limits: app.DefaultLimits()}}
 }
 
 // TestGraph proves that every constructor of the node finds what it needs, without running any.
@@ -58,7 +57,7 @@ func TestGraph(t *testing.T) {
 // leaving no goroutine, no lock and no socket.
 func TestStartAndStop(t *testing.T) {
 	c := small(t)
-	o := cli.NodeOptions{DataDir: c.DataDir, Extensions: c.Extensions, Listen: c.Listen, Memory: c.MemoryBytes, TempSpace: c.TempBytes, Threads: c.Threads, Limits: c.Limits}
+	o := cli.NodeOptions{Settings: c.Settings}
 	for range 2 {
 		ctx, stop := context.WithCancel(context.Background())
 		ready, ended := make(chan string, 1), make(chan error, 1)
@@ -93,7 +92,7 @@ func TestStartAndStop(t *testing.T) {
 // that from then on only who shows one is answered, on loopback too.
 func TestListeningTakesAKey(t *testing.T) {
 	c := small(t)
-	o := cli.NodeOptions{Limits: app.DefaultLimits(), DataDir: c.DataDir, Extensions: c.Extensions, Memory: c.MemoryBytes, TempSpace: c.TempBytes, Threads: c.Threads}
+	o := cli.NodeOptions{Settings: c.Settings}
 	host := NewHost()
 	others := []string{"0.0.0.0:0", ":0", "[::]:0", "192.0.2.1:0"}
 	for _, o.Listen = range others {
@@ -237,42 +236,97 @@ func TestClosers(t *testing.T) {
 
 // TestConfig proves that wrong settings are refused all at once, by name, and that missing ones are derived.
 func TestConfig(t *testing.T) {
-	_, err := Config{Listen: "data.example.org:80", Hosts: []string{"https://x", "x:80/", "ok.example.org", "192.0.2.1", "::1"}, MemoryBytes: 1, TempBytes: 1, Threads: -1, Limits: app.DefaultLimits()}.complete()
-	if fail.KindOf(err) != fail.Invalid {
+	_, err := Config{Settings: app.Settings{Listen: "data.example.org:80", Hosts: []string{"https://x"}, Memory: 1, TempSpace: 1, Threads: -1}}.complete()
+	if fail.KindOf(err) != fail.Invalid || fail.CodeOf(err) != "bad_settings" {
 		t.Fatalf("got %v", err)
 	}
-	for _, want := range []string{"data-dir", "extensions", "data.example.org", "https://x", "x:80/", "memory", "temp-space", "threads"} {
+	for _, want := range strings.Fields("data_dir data.example.org https://x memory temp_space threads query_queue query_time requests bundle_calls answer_bytes body_bytes source_files source_bytes") {
 		if !strings.Contains(err.Error(), want) {
 			t.Errorf("the error does not name %s: %v", want, err)
 		}
 	}
-	for _, right := range []string{"ok.example.org", "192.0.2.1", "::1"} {
-		if strings.Contains(err.Error(), right) {
-			t.Errorf("the error names %s: %v", right, err)
-		}
-	}
-	const all = "data-dir extensions memory temp-space threads query-queue query-time bundle-calls answer-bytes body-bytes source-files source-bytes"
-	absurd := app.Limits{Ask: app.AskLimits{Bytes: 1 << 40, Calls: -1, Time: time.Hour * 1000}, QuerySlots: -1, QueryQueue: 1 << 30, SourceBytes: 1}
-	for want, limits := range map[string]app.Limits{all: {}, all + " query-slots": absurd} {
-		names := strings.Fields(want)
-		_, err := Config{MemoryBytes: 1, TempBytes: 1, Threads: -1, Limits: limits}.complete()
-		if fail.KindOf(err) != fail.Invalid || !strings.Contains(err.Error(), fmt.Sprintf("%d settings", len(names))) {
-			t.Errorf("got %v, want %d settings refused", err, len(names))
-		}
-		for _, name := range names {
-			if !strings.Contains(err.Error(), name) {
-				t.Errorf("the error does not name %s: %v", name, err)
-			}
-		}
-	}
-	c, err := Config{DataDir: filepath.Join(t.TempDir(), "not", "there", "yet"), Extensions: "x", Limits: app.DefaultLimits()}.complete()
+	c, err := Config{Settings: app.Settings{DataDir: filepath.Join(t.TempDir(), "not", "there", "yet"), Extensions: "x", Limits: app.DefaultLimits()}}.complete()
 	if err != nil {
 		t.Fatal(err)
 	}
-	if c.MemoryBytes < leastMemory || c.TempBytes < leastTemp || c.Threads < 1 || c.Limits.QuerySlots != 2*c.Threads || c.Limits.Ask.Bytes == 0 || !filepath.IsAbs(c.Extensions) {
-		t.Errorf("derived %+v", c)
+	if problems := c.Problems(); len(problems) > 0 || c.Memory == 0 || c.TempSpace == 0 || c.Threads < 1 || c.Limits.QuerySlots != 2*c.Threads || !filepath.IsAbs(c.Extensions) {
+		t.Errorf("derived %+v, of which cannot be: %v", c, problems)
 	}
 	if host, _, err := net.SplitHostPort(c.Listen); err != nil || host != "127.0.0.1" {
 		t.Errorf("listens on %q by default", c.Listen)
+	}
+}
+
+// TestConfigure proves that the file of settings is found in the working directory or where it is named, that what is wrong with it is told
+// at its line, and that what the machine tells is computed and said to be.
+func TestConfigure(t *testing.T) {
+	dir := t.TempDir()
+	t.Chdir(dir)
+	write := func(name, text string) {
+		t.Helper()
+		if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	h := NewHost()
+	c, err := h.Configure(app.Given{})
+	if err != nil || c.File != "" || c.Settings.Threads < 1 || c.Origins["threads"].Source != app.FromMachine || c.Origins["memory"].Source != app.FromMachine ||
+		c.Settings.Memory%(1<<20) != 0 || c.Settings.Extensions != "" || c.Origins["extensions"].Source != app.FromDefault {
+		t.Errorf("without a file: %+v, %v", c, err)
+	}
+	write("leapview-node.yaml", "threads: 3\ndata_dir: here\nquery_slots: 0\n")
+	c, err = h.Configure(app.Given{})
+	if err != nil || c.File != "leapview-node.yaml" || c.Settings.Threads != 3 || c.Settings.DataDir != "here" || c.Settings.Limits.QuerySlots != 6 ||
+		c.Origins["threads"].Place != "leapview-node.yaml:1:10" || c.Origins["query_slots"].Place != "twice the 3 threads" {
+		t.Errorf("with a file here: %+v, %v", c, err)
+	}
+	if err := os.Mkdir("etc", 0o700); err != nil {
+		t.Fatal(err)
+	}
+	write("etc/node.yaml", "data_dir: data\nextensions: /x\n")
+	c, err = h.Configure(app.Given{Environment: []string{"LEAPVIEW_CONFIG=etc/node.yaml"}})
+	if err != nil || c.File != "etc/node.yaml" || c.Settings.DataDir != "etc/data" || c.Settings.Extensions != "/x" || c.Origins["threads"].Source != app.FromMachine {
+		t.Errorf("with a named file: %+v, %v", c, err)
+	}
+	write("leapview-node.yaml", "threads: many\nmemroy: 1GiB\n")
+	_, err = h.Configure(app.Given{Flags: map[string][]string{"memory": {"1KiB"}}})
+	for _, want := range []string{"leapview-node.yaml:1:10: threads: \"many\" is not a whole number", "leapview-node.yaml:2:1: there is no setting \"memroy\"; did you mean \"memory\"?", "--memory: 1KiB is not at least 64MiB"} {
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v does not say %s", err, want)
+		}
+	}
+	write("leapview-node.yaml", "threads: [\n")
+	if _, err = h.Configure(app.Given{}); err == nil || !strings.Contains(err.Error(), "leapview-node.yaml:") {
+		t.Errorf("no YAML: %v", err)
+	}
+	if _, err = h.Configure(app.Given{Flags: map[string][]string{"config": {"none.yaml"}}}); err == nil || !strings.Contains(err.Error(), "--config: ") {
+		t.Errorf("a file that is not there: %v", err)
+	}
+}
+
+// TestExtensionsAreLookedFor proves that the extension files are found in the working directory when no directory is named, and that the
+// refusal says where they were looked for, before a data directory is made.
+func TestExtensionsAreLookedFor(t *testing.T) {
+	c := small(t)
+	named := c.Extensions
+	c.Extensions = ""
+	t.Chdir(t.TempDir())
+	_, _, err := Compose(t.Context(), c, Real(), slog.New(slog.DiscardHandler))
+	if fail.KindOf(err) != fail.Missing || fail.CodeOf(err) != "extension_missing" || !strings.Contains(fail.FixOf(err), "make extensions") {
+		t.Errorf("got %v", err)
+	}
+	for _, place := range places() {
+		if !strings.Contains(err.Error(), place) {
+			t.Errorf("%v does not name %s", err, place)
+		}
+	}
+	if _, err := os.Stat(c.DataDir); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("the data directory: %v", err)
+	}
+	if err := os.Symlink(named, ".extensions"); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := c.complete(); err != nil || got.Extensions != places()[0] {
+		t.Errorf("found %q, %v", got.Extensions, err)
 	}
 }

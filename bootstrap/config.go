@@ -6,114 +6,172 @@
 package bootstrap
 
 import (
+	"errors"
 	"fmt"
-	"net"
-	"net/netip"
+	"io"
+	iofs "io/fs"
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 
+	"leapview"
+	"leapview/adapters/duckdb/engine"
 	"leapview/adapters/fs"
 	"leapview/adapters/system"
+	"leapview/adapters/yaml"
 	"leapview/app"
 	"leapview/domain/fail"
+	"leapview/domain/project"
 )
 
-// Config is every setting of a node. Zero values are derived from the machine by complete.
+// Config is every setting of a node, and what follows from them. What is computed from the machine may be missing; complete computes it.
 type Config struct {
-	// DataDir holds everything that the node keeps.
-	DataDir string
-	// Extensions is the directory of the signed engine extensions.
-	Extensions string
-	// Listen is the address that HTTP is served on. Any other than a loopback one takes a key, see Node.listenable.
-	Listen string
-	// Hosts are the names that the node answers for beside the loopback names and its own address.
-	Hosts []string
-	// MemoryBytes bounds the engine; half of the process's memory when 0.
-	MemoryBytes int64
-	// TempBytes bounds the engine's spill files; half of the free disk when 0.
-	TempBytes int64
-	// Threads of the engine; the processors that this process may use when 0.
-	Threads int
-	// Limits are the bounds of what it takes on; none of them has a zero value that means something but QuerySlots.
-	Limits app.Limits
+	app.Settings
 	// Layout is where the things of DataDir are. Compose finds it once, so that all parts open the same places.
 	Layout fs.Layout
-	// LogJSON writes logs as JSON; LogDebug adds what only debugging needs.
-	LogJSON, LogDebug bool
 }
 
-// The defaults that do not depend on the machine.
-const (
-	defaultListen = "127.0.0.1:8080"
-	leastMemory   = 64 << 20
-	leastTemp     = 64 << 20
-	mostThreads   = 512
-)
+// Configure finds the file of settings and what each setting is, what is computed from the machine included. What the machine does not
+// tell stays missing: only what opens a node needs it, and says so.
+func (h *Host) Configure(given app.Given) (app.Configured, error) {
+	unread := readSettings(&given)
+	c, problems := app.Configure(given)
+	for name, place := range derive(&c.Settings).computed {
+		c.Origins[name] = app.Origin{Source: app.FromMachine, Place: place}
+	}
+	return c, append(unread, problems...).Err()
+}
 
-// complete fills in what was not set and refuses what cannot be, all at once.
+// readSettings reads the file of settings that is named or, when none is, the one in the working directory, if there is one.
+func readSettings(given *app.Given) app.SettingProblems {
+	path, named := given.ConfigFile()
+	if path == "" {
+		path = app.SettingsFile
+	}
+	text, err := readBounded(path, yaml.MaxBytes+1)
+	switch {
+	case errors.Is(err, iofs.ErrNotExist) && named.Source == app.FromDefault:
+		return nil
+	case err != nil:
+		if named.Source == app.FromDefault {
+			named.Place = path
+		}
+		return app.SettingProblems{{Setting: "config", Origin: named, Message: fmt.Sprintf("the file of settings cannot be read: %v", err)}}
+	}
+	tree, mistakes := yaml.Documents{}.Parse(text, project.Position{File: path})
+	if len(mistakes) == 0 {
+		given.File, given.FileName, given.FileText = tree, path, string(text)
+		return nil
+	}
+	var problems app.SettingProblems
+	lines := strings.Split(string(text), "\n")
+	for _, m := range mistakes {
+		x := app.SettingProblem{Origin: app.Origin{Source: app.FromFile, Place: m.At.String()}, Message: m.Message, Fix: m.Fix, Column: m.At.Column}
+		if m.At.Line > 0 && m.At.Line <= len(lines) {
+			x.Line = lines[m.At.Line-1]
+		}
+		problems = append(problems, x)
+	}
+	return problems
+}
+
+// readBounded reads a file, and nothing behind its first most bytes.
+func readBounded(path string, most int64) (text []byte, err error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, f.Close()) }()
+	return io.ReadAll(io.LimitReader(f, most))
+}
+
+// derived is what derive computed, by the setting's name and from what, and what the machine did not tell.
+type derived struct {
+	computed map[string]string
+	problems app.SettingProblems
+}
+
+// computedUnit is what computed sizes are whole multiples of, so that people can read them.
+const computedUnit = 1 << 20
+
+// derive computes every setting that is missing and that the machine tells.
+func derive(s *app.Settings) derived {
+	d := derived{computed: map[string]string{}}
+	bytes := func(name string, value *int64, from string, ask func() (int64, error)) {
+		if *value != 0 {
+			return
+		}
+		all, err := ask()
+		if err != nil {
+			d.problems = append(d.problems, app.SettingProblem{Setting: name, Message: err.Error(), Fix: "set it"})
+			return
+		}
+		*value = max(all/2/computedUnit*computedUnit, leastComputed)
+		d.computed[name] = fmt.Sprintf("half of the %s %s", app.FormatSize(all/computedUnit*computedUnit), from)
+	}
+	bytes("memory", &s.Memory, "that this process may use", func() (int64, error) { return system.Memory(os.DirFS("/")) })
+	bytes("temp_space", &s.TempSpace, "that are free on the data directory's disk", func() (int64, error) { return system.FreeSpace(existing(s.DataDir)) })
+	if s.Threads == 0 {
+		s.Threads = min(runtime.GOMAXPROCS(0), mostThreads)
+		d.computed["threads"] = "one a processor that this process may use"
+	}
+	if s.Limits.QuerySlots == 0 && s.Threads > 0 {
+		s.Limits.QuerySlots = 2 * s.Threads
+		d.computed["query_slots"] = fmt.Sprintf("twice the %d threads", s.Threads)
+	}
+	if s.Extensions == "" {
+		if i := slices.IndexFunc(places(), func(dir string) bool { return engine.HasExtensions(leapview.ExtensionsLock, dir) }); i >= 0 {
+			s.Extensions = places()[i]
+			d.computed["extensions"] = "the first of the usual places that has them"
+		}
+	}
+	return d
+}
+
+// mostThreads is how many threads are taken on a machine with more processors than the engine may have threads.
+const mostThreads = 512
+
+// leastComputed is the least memory and disk that the engine works with; a machine that has less is told so by the engine itself.
+const leastComputed = 64 << 20
+
+// places are where the extension files are looked for when no directory is named.
+func places() []string {
+	dirs := []string{".extensions"}
+	if exe, err := os.Executable(); err == nil {
+		if real, err := filepath.EvalSymlinks(exe); err == nil {
+			exe = real
+		}
+		dirs = append(dirs, filepath.Join(filepath.Dir(exe), ".extensions"), filepath.Join(filepath.Dir(exe), "..", ".extensions"))
+	}
+	for i, dir := range dirs {
+		if full, err := filepath.Abs(dir); err == nil {
+			dirs[i] = full
+		}
+	}
+	return slices.Compact(dirs)
+}
+
+// complete computes what was not set and refuses what cannot be, all at once.
 func (c Config) complete() (Config, error) {
-	var problems []string
-	bad := func(format string, args ...any) { problems = append(problems, fmt.Sprintf(format, args...)) }
+	if c.Listen == "" {
+		c.Listen = app.DefaultSettings().Listen
+	}
+	problems := append(c.Settings.Problems(), derive(&c.Settings).problems...)
+	if len(problems) > 0 {
+		return c, problems
+	}
 	var err error
-	if c.DataDir == "" {
-		bad("data-dir is empty")
-	} else if c.DataDir, err = filepath.Abs(c.DataDir); err != nil {
-		bad("data-dir: %v", err)
+	if c.DataDir, err = filepath.Abs(c.DataDir); err != nil {
+		return c, fail.New(fail.Unavailable, "no_working_directory", "the data directory %s cannot be found", c.DataDir).Because(err)
 	}
 	if c.Extensions == "" {
-		bad("extensions is empty")
-	} else if c.Extensions, err = filepath.Abs(c.Extensions); err != nil {
-		bad("extensions: %v", err)
+		return c, fail.New(fail.Missing, "extension_missing", "the engine's extension files are in none of %s", strings.Join(places(), ", ")).
+			WithFix("run make extensions, or name their directory with --extensions")
 	}
-	if c.Listen == "" {
-		c.Listen = defaultListen
-	}
-	if host, _, err := net.SplitHostPort(c.Listen); err != nil {
-		bad("listen: %q is not HOST:PORT", c.Listen)
-	} else if _, err := netip.ParseAddr(host); host != "" && host != "localhost" && err != nil {
-		bad("listen: %q is neither an IP address nor localhost; names that the node is reached by are given with --host", host)
-	}
-	for _, h := range c.Hosts {
-		if h == "" || len(h) > 253 || strings.Trim(strings.ToLower(h), "abcdefghijklmnopqrstuvwxyz0123456789-.:_") != "" || strings.Contains(h, "://") {
-			bad("host: %q is not a host name or an address, without scheme and port", h)
-		}
-	}
-	if c.MemoryBytes == 0 {
-		all, err := system.Memory(os.DirFS("/"))
-		if err != nil {
-			bad("memory: %v; set it", err)
-		}
-		c.MemoryBytes = max(all/2, leastMemory)
-	}
-	if c.MemoryBytes < leastMemory {
-		bad("memory: %d bytes are too few, at least %d are needed", c.MemoryBytes, leastMemory)
-	}
-	if c.TempBytes == 0 && c.DataDir != "" {
-		free, err := system.FreeSpace(existing(c.DataDir))
-		if err != nil {
-			bad("temp-space: %v; set it", err)
-		}
-		c.TempBytes = max(free/2, leastTemp)
-	}
-	if c.TempBytes < leastTemp {
-		bad("temp-space: %d bytes are too few, at least %d are needed", c.TempBytes, leastTemp)
-	}
-	if c.Threads == 0 {
-		c.Threads = runtime.GOMAXPROCS(0)
-	}
-	if c.Threads < 1 || c.Threads > mostThreads {
-		bad("threads: %d is not from 1 to %d", c.Threads, mostThreads)
-	}
-	if c.Limits.QuerySlots == 0 {
-		// Threads that were refused must not have their bound refused as well.
-		c.Limits.QuerySlots = min(max(2*c.Threads, 1), 2*mostThreads)
-	}
-	problems = append(problems, c.Limits.Problems()...)
-	if len(problems) > 0 {
-		e := fail.New(fail.Invalid, "bad_settings", "%d settings cannot be used", len(problems))
-		return c, e.Because(fmt.Errorf("%s", joinLines(problems)))
+	if c.Extensions, err = filepath.Abs(c.Extensions); err != nil {
+		return c, fail.New(fail.Unavailable, "no_working_directory", "the directory %s cannot be found", c.Extensions).Because(err)
 	}
 	return c, nil
 }
@@ -126,12 +184,4 @@ func existing(dir string) string {
 		}
 		dir = filepath.Dir(dir)
 	}
-}
-
-func joinLines(lines []string) string {
-	s := lines[0]
-	for _, l := range lines[1:] {
-		s += "\n" + l
-	}
-	return s
 }

@@ -35,17 +35,12 @@ const stopTime = 20 * time.Second
 // healthInterval is how often a serving node asks whether its engine was invalidated.
 const healthInterval = 250 * time.Millisecond
 
-func config(o cli.NodeOptions) Config {
-	return Config{DataDir: o.DataDir, Extensions: o.Extensions, Listen: o.Listen, Hosts: o.Hosts, MemoryBytes: o.Memory, TempBytes: o.TempSpace, Threads: o.Threads,
-		Limits: o.Limits, LogJSON: o.LogJSON, LogDebug: o.Verbose}
-}
-
 func logger(w io.Writer, c Config, level slog.Level) *slog.Logger {
-	if c.LogDebug {
+	if c.Verbose {
 		level = slog.LevelDebug
 	}
 	o := &slog.HandlerOptions{Level: level}
-	if c.LogJSON {
+	if c.JSON {
 		return slog.New(slog.NewJSONHandler(w, o))
 	}
 	return slog.New(slog.NewTextHandler(w, o))
@@ -54,7 +49,7 @@ func logger(w io.Writer, c Config, level slog.Level) *slog.Logger {
 // Open opens a node without listeners for one piece of work: it takes the lock, proves the stores, runs use, and closes. What goes
 // wrong is in its error, so it logs nothing unless the log was asked for.
 func (h *Host) Open(ctx context.Context, o cli.NodeOptions, stderr io.Writer, use func(context.Context, cli.Node) error) error {
-	c := config(o)
+	c := Config{Settings: o.Settings}
 	n, closers, err := Compose(ctx, c, h.parts, logger(stderr, c, slog.LevelError+4))
 	if err != nil {
 		return err
@@ -124,7 +119,7 @@ func (h *Host) SampleData(use func(path string) error) (err error) {
 // Serve runs a node until ctx ends or it meets a fatal error. ready is called once with the HTTP address when every active workspace is
 // served; a node that starts with one that it cannot serve says so in its log, and serves the others.
 func (h *Host) Serve(ctx context.Context, o cli.NodeOptions, stderr io.Writer, ready func(addr string)) error {
-	c := config(o)
+	c := Config{Settings: o.Settings}
 	level := slog.LevelInfo
 	if o.Quiet {
 		level = slog.LevelWarn
@@ -150,7 +145,7 @@ func (n *Node) serve(ctx context.Context, ready func(addr string)) error {
 	if err != nil {
 		return errors.Join(err, public.Close())
 	}
-	server := http.New(n.Asker, n.Deployer, n.Refresher, n.Worker, n.Status, n.Keyring, n.Readiness, http.Options{Hosts: n.Config.Hosts, MaxBody: n.Config.Limits.BodyBytes, Version: cli.Version}, n.Log)
+	server := http.New(n.Asker, n.Deployer, n.Refresher, n.Worker, n.Status, n.Keyring, n.Readiness, http.Options{Hosts: n.Config.Hosts, MaxBody: n.Config.Limits.BodyBytes, MaxRequests: n.Config.Limits.Requests, Version: cli.Version}, n.Log)
 
 	n.Log.InfoContext(ctx, "listening", "address", public.Addr().String())
 	serving, stopServing := context.WithCancel(context.WithoutCancel(ctx))

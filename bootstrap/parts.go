@@ -126,7 +126,7 @@ func openStore(ctx context.Context, c Config, boot app.Boot, identity ports.Iden
 		Catalog: layout.Catalog, DataDir: layout.DataDir, StagedDir: layout.Staged, ExportsDir: layout.Exports,
 		TempDir:       filepath.Join(layout.Temp(string(boot)), "engine"),
 		ExtensionsDir: c.Extensions, ExtensionsLock: leapview.ExtensionsLock,
-		MemoryBytes: c.MemoryBytes, Threads: c.Threads, TempBytes: c.TempBytes,
+		MemoryBytes: c.Memory, Threads: c.Threads, TempBytes: c.TempSpace,
 		// Besides the readings of requests: the build, the refresh's own readings, compiling, and looking things up.
 		Connections: c.Limits.QuerySlots + 8,
 		Create:      !record.Ready,

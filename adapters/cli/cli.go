@@ -12,12 +12,9 @@ import (
 	"fmt"
 	"io"
 	"net"
-	"os"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
 
 	"leapview/app"
 	"leapview/domain/fail"
@@ -39,21 +36,9 @@ type Node struct {
 	Describer *app.Describer
 }
 
-// NodeOptions are the settings of a node that the command line gives.
+// NodeOptions are the settings of a node, as they were configured.
 type NodeOptions struct {
-	// DataDir and Extensions are directories.
-	DataDir, Extensions string
-	// Listen is the host and port to serve on, Hosts are the names that it is reached by.
-	Listen string
-	Hosts  []string
-	// Memory and TempSpace are in bytes, Threads a count; 0 derives them from the machine.
-	Memory, TempSpace int64
-	Threads           int
-	// Limits are the bounds of what the node takes on.
-	Limits app.Limits
-	// LogJSON asks for log lines as JSON, Verbose for more of them.
-	LogJSON bool
-	Verbose bool
+	app.Settings
 	// Quiet leaves out of a serving node's log what is no warning.
 	Quiet bool
 }
@@ -64,6 +49,8 @@ type Copied struct{ From, To string }
 
 // Host opens nodes and reaches running ones.
 type Host interface {
+	// Configure finds the file of settings, and what each setting is. With problems, the settings that have none are right.
+	Configure(given app.Given) (app.Configured, error)
 	// Serve runs a node until ctx ends, and calls ready once with the host and port that it answers on.
 	Serve(ctx context.Context, o NodeOptions, stderr io.Writer, ready func(addr string)) error
 	// Open locks the data directory, proves its stores, runs use and closes everything again. While a node runs on the directory
@@ -91,8 +78,13 @@ type program struct {
 	host           Host
 	stdin          io.Reader
 	stdout, stderr io.Writer
-	options        NodeOptions
-	json           bool
+	// given are the texts of the flags that were given, by the setting's name.
+	given map[string][]string
+	// configured is what each setting is and why, and misconfigured what is wrong with them; options follow from it.
+	configured    app.Configured
+	misconfigured error
+	options       NodeOptions
+	json          bool
 	// brief leaves the steps of a refresh out of what is printed.
 	brief bool
 	// began tells that the command line was understood: errors before that are the user's.
@@ -101,7 +93,7 @@ type program struct {
 
 // Run carries out one command line and gives the exit code. It returns soon after ctx ends.
 func Run(ctx context.Context, args []string, host Host, stdin io.Reader, stdout, stderr io.Writer) int {
-	p := &program{host: host, stdin: stdin, stdout: stdout, stderr: stderr, options: NodeOptions{Limits: app.DefaultLimits()}}
+	p := &program{host: host, stdin: stdin, stdout: stdout, stderr: stderr, given: map[string][]string{}}
 	root := p.root()
 	root.SetArgs(args)
 	root.SetIn(stdin)
@@ -118,6 +110,9 @@ func Run(ctx context.Context, args []string, host Host, stdin io.Reader, stdout,
 	if ctx.Err() != nil && !errors.Is(err, errStoppedWaiting) && (fail.KindOf(err) == fail.Canceled || errors.Is(err, context.Canceled)) {
 		err = fail.New(fail.Canceled, "canceled", "canceled")
 	}
+	if !p.began {
+		p.configure()
+	}
 	p.printError(err)
 	return exitCode(err)
 }
@@ -128,9 +123,9 @@ func (p *program) root() *cobra.Command {
 		Short: "Versioned analytical tables from declared sources, served over HTTP",
 		Long: `LeapView turns declared sources into versioned analytical tables and serves them over HTTP, each answer from one exact snapshot.
 
-Every flag that names an environment variable takes its value from there when it is not given: flag, then environment, then
-default. Data is printed on standard output, progress and errors on standard error. What each exit code means:
-leapview help exit-codes`,
+Every flag that names an environment variable is a setting: it comes from the flag, else from that variable, else from leapview-node.yaml,
+else it has its default. leapview config show says what each of them is. Data is printed on standard output, progress and errors on
+standard error. What each exit code means: leapview help exit-codes`,
 		Example: `  leapview init shop --from orders.csv
   leapview dev shop
   leapview deploy examples/flights
@@ -139,19 +134,11 @@ leapview help exit-codes`,
   leapview query flights delays --param carrier=UA`,
 		SilenceUsage:  true,
 		SilenceErrors: true,
-		PersistentPreRunE: func(cmd *cobra.Command, _ []string) error {
-			return fromEnvironment(cmd.Flags())
-		},
-		Args: unknownCommand,
-		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+		Args:          unknownCommand,
+		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	flags := root.PersistentFlags()
-	flags.StringVar(&p.options.DataDir, "data-dir", ".leapview", "`directory` that holds everything the node keeps")
-	flags.StringVar(&p.options.Extensions, "extensions", ".extensions", "`directory` that holds the engine's extension files")
-	flags.BoolVar(&p.json, "json", false, "print results, errors and logs as JSON, and no progress")
-	flags.BoolVarP(&p.options.Verbose, "verbose", "v", false, "log more")
-	fillFromEnvironment(flags, "data-dir", "extensions", "json", "verbose")
-	root.AddCommand(p.deployCommand(), p.refreshCommand(), p.serveCommand(), p.queryCommand(), p.describeCommand(), p.statusCommand(), p.runsCommand(), p.historyCommand(), p.keyCommand(), p.versionCommand(), p.initCommand(), p.devCommand(), p.validateCommand(), p.testCommand(), p.planCommand(), p.schemaCommand(), exitCodesTopic())
+	p.settingFlags(root.PersistentFlags(), app.ReachAll)
+	root.AddCommand(p.deployCommand(), p.refreshCommand(), p.serveCommand(), p.queryCommand(), p.describeCommand(), p.statusCommand(), p.runsCommand(), p.historyCommand(), p.keyCommand(), p.versionCommand(), p.initCommand(), p.devCommand(), p.validateCommand(), p.testCommand(), p.planCommand(), p.schemaCommand(), p.configCommand(), exitCodesTopic())
 	return root
 }
 
@@ -169,72 +156,6 @@ func unknownCommand(cmd *cobra.Command, args []string) error {
 		fix = near
 	}
 	return fail.New(fail.Invalid, "usage", "there is no command %q", strings.TrimPrefix(cmd.CommandPath()+" "+args[0], "leapview ")).WithFix("%s", fix)
-}
-
-// run makes a command's action out of a method. Errors before it are the command line's.
-func (p *program) run(action func(ctx context.Context, args []string) error) func(*cobra.Command, []string) error {
-	return func(cmd *cobra.Command, args []string) error {
-		p.began = true
-		p.options.LogJSON = p.json
-		return action(cmd.Context(), args)
-	}
-}
-
-// nodeFlags are the settings of commands that may open a node.
-func (p *program) nodeFlags(cmd *cobra.Command) {
-	f := cmd.Flags()
-	f.Var((*size)(&p.options.Memory), "memory", "memory of the engine, such as 4GiB; 0 derives it from the machine")
-	f.Var((*size)(&p.options.TempSpace), "temp-space", "disk space for what does not fit in memory, such as 20GiB; 0 derives it")
-	f.IntVar(&p.options.Threads, "threads", 0, "`number` of the engine's threads; 0 means one a CPU")
-	fillFromEnvironment(f, "memory", "temp-space", "threads")
-}
-
-// limitFlags are the bounds that the operator may set of a node, or of a refresh alone.
-func (p *program) limitFlags(cmd *cobra.Command, refreshOnly bool) {
-	f := cmd.Flags()
-	for _, l := range app.LimitTable {
-		if refreshOnly && !l.Refresh {
-			continue
-		}
-		switch v := l.Value(&p.options.Limits).(type) {
-		case *int:
-			f.IntVar(v, l.Flag(), *v, "`number` of "+l.Meaning)
-		case *int64:
-			f.Var((*size)(v), l.Flag(), l.Meaning)
-		case *time.Duration:
-			f.DurationVar(v, l.Flag(), *v, l.Meaning)
-		}
-		fillFromEnvironment(f, l.Flag())
-	}
-}
-
-const environmentKey = "leapview_environment"
-
-// fillFromEnvironment lets the flags take their values from the environment, and says so in their help.
-func fillFromEnvironment(flags *pflag.FlagSet, names ...string) {
-	for _, name := range names {
-		f := flags.Lookup(name)
-		variable := "LEAPVIEW_" + strings.ToUpper(strings.ReplaceAll(name, "-", "_"))
-		f.Usage += " (env " + variable + ")"
-		f.Annotations = map[string][]string{environmentKey: {variable}}
-	}
-}
-
-// fromEnvironment gives every flag that was not given its value from the environment.
-func fromEnvironment(flags *pflag.FlagSet) error {
-	var err error
-	flags.VisitAll(func(f *pflag.Flag) {
-		variable := f.Annotations[environmentKey]
-		if f.Changed || len(variable) == 0 || err != nil {
-			return
-		}
-		if text := os.Getenv(variable[0]); text != "" {
-			if bad := f.Value.Set(text); bad != nil {
-				err = fail.New(fail.Invalid, "bad_environment", "environment variable %s is refused: %s", variable[0], bad)
-			}
-		}
-	})
-	return err
 }
 
 // arguments checks that a command got exactly these.
@@ -266,7 +187,7 @@ func (p *program) versionCommand() *cobra.Command {
 		Use:   "version",
 		Short: "Print the version",
 		Args:  arguments(),
-		RunE: p.run(func(context.Context, []string) error {
+		RunE: p.runAnyway(func(context.Context, []string) error {
 			if p.json {
 				return p.printJSON(map[string]string{"version": Version})
 			}

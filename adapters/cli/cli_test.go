@@ -42,11 +42,25 @@ type testHost struct {
 	// tests is the text of the project's test file; empty when it has none.
 	tests   string
 	options NodeOptions
+	// file is what every file of settings holds.
+	file string
 	// changes tells of changes while a folder is watched.
 	changes func(changed func())
 	// written is the project that was written last.
 	written []project.File
 	serve   func(ctx context.Context, ready func(string)) error
+}
+
+func (h *testHost) Configure(given app.Given) (app.Configured, error) {
+	if path, _ := given.ConfigFile(); path != "" {
+		given.FileName, given.FileText = path, h.file
+		var problems project.Problems
+		if given.File, problems = (mem.Documents{}).Parse([]byte(h.file), project.Position{File: path}); len(problems) > 0 {
+			return app.Configured{}, problems
+		}
+	}
+	c, problems := app.Configure(given)
+	return c, problems.Err()
 }
 
 func (h *testHost) Serve(ctx context.Context, o NodeOptions, _ io.Writer, ready func(string)) error {
@@ -280,7 +294,7 @@ func TestWithoutNode(t *testing.T) {
 // What a command line cannot be is told with what it could be, in one place and with exit code 2; help is complete.
 func TestUsage(t *testing.T) {
 	s := &transcript{t: t, host: &testHost{}}
-	for _, line := range []string{"", "help deploy", "help refresh", "help serve", "help query", "help describe", "help status", "help init", "help dev", "help validate", "help test", "help plan", "help runs", "help history", "help key", "help key create", "help exit-codes", "key", "key remove", "key create", "key create --role boss", "key create --role viewer --expires soon", "key revoke", "key revoke lvk_x", "version", "version --json",
+	for _, line := range []string{"", "help deploy", "help refresh", "help serve", "help query", "help describe", "help status", "help init", "help dev", "help validate", "help test", "help plan", "help runs", "help history", "help key", "help key create", "help config", "help config show", "config reference", "config reference --json", "config shwo", "help exit-codes", "key", "key remove", "key create", "key create --role boss", "key create --role viewer --expires soon", "key revoke", "key revoke lvk_x", "version", "version --json",
 		"refesh", "xyzzy", "--data-dir x refesh", "refresh", "refresh a b", "deploy --sourceroot x", "deploy --memory 4XB", "query flights", "query flights all --bundle f",
 		"query flights all --param x", "query flights --bundle f --limit 5", "describe", "describe flights A", "describe flights a b", "query flights A/../B", "query flights --bundle no-such-file",
 		"query flights --bundle f --param a=1", "serve x --json"} {
@@ -465,7 +479,7 @@ func TestSettings(t *testing.T) {
 		code := Run(t.Context(), append([]string{"serve"}, args...), h, nil, io.Discard, &stderr)
 		return h.options, code, stderr.String()
 	}
-	if got, _, _ := run(); !reflect.DeepEqual(got, NodeOptions{DataDir: ".leapview", Extensions: ".extensions", Listen: "127.0.0.1:8080", Limits: app.DefaultLimits()}) {
+	if got, _, _ := run(); !reflect.DeepEqual(got, NodeOptions{Settings: app.DefaultSettings()}) {
 		t.Errorf("defaults: %+v", got)
 	}
 	t.Setenv("LEAPVIEW_DATA_DIR", "from-env")
@@ -475,10 +489,10 @@ func TestSettings(t *testing.T) {
 	t.Setenv("LEAPVIEW_HOST", "a,b.example")
 	t.Setenv("LEAPVIEW_QUERY_TIME", "5s")
 	t.Setenv("LEAPVIEW_SOURCE_BYTES", "2GiB")
-	got, _, _ := run("--body-bytes", "3MiB", "--query-queue", "0", "--listen", "127.0.0.1:2", "--threads", "3", "--temp-space", "1500MB", "-v")
+	got, _, _ := run("--body-bytes", "3MiB", "--query-queue", "7", "--listen", "127.0.0.1:2", "--threads", "3", "--temp-space", "1500MB", "-v")
 	limits := app.DefaultLimits()
-	limits.Ask.Time, limits.SourceBytes, limits.BodyBytes, limits.QueryQueue = 5*time.Second, 2<<30, 3<<20, 0
-	if !reflect.DeepEqual(got, NodeOptions{DataDir: "from-env", Extensions: ".extensions", Listen: "127.0.0.1:2", Hosts: []string{"a", "b.example"}, Memory: 2 << 30, TempSpace: 1.5e9, Threads: 3, LogJSON: true, Verbose: true, Limits: limits}) {
+	limits.Ask.Time, limits.SourceBytes, limits.BodyBytes, limits.QueryQueue = 5*time.Second, 2<<30, 3<<20, 7
+	if !reflect.DeepEqual(got, NodeOptions{Settings: app.Settings{DataDir: "from-env", Listen: "127.0.0.1:2", Hosts: []string{"a", "b.example"}, Memory: 2 << 30, TempSpace: 1.5e9, Threads: 3, JSON: true, Verbose: true, Limits: limits}}) {
 		t.Errorf("flags over environment: %+v", got)
 	}
 	t.Setenv("LEAPVIEW_JSON", "")
@@ -564,24 +578,6 @@ func TestLiveProgress(t *testing.T) {
 	want := "build   m …\r\x1b[Kbuild   m                    1,234,567 rows\ncheck   m …\n"
 	if b.String() != want {
 		t.Errorf("got %q, want %q", b.String(), want)
-	}
-}
-
-// Sizes are whole numbers with or without a unit, and are printed so that they can be read again.
-func TestSize(t *testing.T) {
-	for text, want := range map[string]int64{"0": 0, "1000": 1000, "512MiB": 512 << 20, "4 GiB": 4 << 30, "3GB": 3e9, "7B": 7, "3TiB": 3 << 40} {
-		var s, again size
-		if err := s.Set(text); err != nil || int64(s) != want {
-			t.Errorf("%q is %d, %v", text, s, err)
-		}
-		if err := again.Set(s.String()); err != nil || again != s {
-			t.Errorf("%q is printed as %q, which is %d, %v", text, s.String(), again, err)
-		}
-	}
-	for _, text := range []string{"", "-1", "1.5GiB", "GiB", "9999999999GiB", "1 parsec"} {
-		if err := new(size).Set(text); err == nil {
-			t.Errorf("%q is accepted", text)
-		}
 	}
 }
 

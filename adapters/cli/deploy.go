@@ -8,11 +8,11 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"leapview/app"
 	"leapview/domain/access"
 )
 
 func (p *program) deployCommand() *cobra.Command {
-	root := ""
 	cmd := &cobra.Command{
 		Use:   "deploy [DIR]",
 		Short: "Check a project and make it the one that refreshes build",
@@ -26,15 +26,14 @@ its workspace builds. What is served stays as it is until that refresh has succe
 			if len(args) == 1 {
 				dir = args[0]
 			}
+			root := p.options.SourceRoot
 			if root == "" {
 				root = dir
 			}
 			return p.deploy(ctx, dir, root)
 		}),
 	}
-	cmd.Flags().StringVar(&root, "source-root", "", "`directory` that source locations start from; DIR by default")
-	fillFromEnvironment(cmd.Flags(), "source-root")
-	p.nodeFlags(cmd)
+	p.settingFlags(cmd.Flags(), app.ReachNode, app.ReachDeploy)
 	return cmd
 }
 

@@ -12,6 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"leapview/app"
 	"leapview/domain/fail"
 	"leapview/domain/serving"
 )
@@ -34,9 +35,7 @@ SIGINT or SIGTERM. The data directory is the same that leapview serve uses.`,
 			return p.dev(ctx, dir)
 		}),
 	}
-	cmd.Flags().StringVar(&p.options.Listen, "listen", "127.0.0.1:8080", "loopback `address` and port to serve on; port 0 takes a free one")
-	fillFromEnvironment(cmd.Flags(), "listen")
-	p.nodeFlags(cmd)
+	p.settingFlags(cmd.Flags(), app.ReachNode, app.ReachServe, app.ReachRefresh)
 	return cmd
 }
 

@@ -10,6 +10,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"leapview/app"
 	"leapview/domain/fail"
 	"leapview/domain/project"
 )
@@ -23,6 +24,8 @@ type errorDoc struct {
 	ExitCode int          `json:"exit_code"`
 	Problems []mistakeDoc `json:"problems,omitempty"`
 	Errors   []wrongDoc   `json:"errors,omitempty"`
+	// Settings are what is wrong with settings.
+	Settings []settingProblemDoc `json:"settings,omitempty"`
 }
 
 // printError writes err to standard error. There is nobody left to tell when that fails.
@@ -33,9 +36,11 @@ func (p *program) printError(err error) {
 	if !errors.As(err, &wrong) {
 		wrong = &project.CallError{}
 	}
+	var settings app.SettingProblems
+	errors.As(err, &settings)
 	detail, fix := fail.DetailOf(err, true), fail.FixOf(err)
 	if p.json {
-		doc := errorDoc{fail.CodeOf(err), fail.KindOf(err).String(), detail, fix, exitCode(err), nil, nil}
+		doc := errorDoc{fail.CodeOf(err), fail.KindOf(err).String(), detail, fix, exitCode(err), nil, nil, settingProblemsOf(settings)}
 		for _, m := range mistakes {
 			doc.Problems = append(doc.Problems, mistakeDoc{m.At.File, m.At.Line, m.At.Column, m.Message, m.Fix, m.Line})
 		}
@@ -48,6 +53,9 @@ func (p *program) printError(err error) {
 	_, _ = fmt.Fprintf(p.stderr, "leapview: %s\n", detail)
 	for _, m := range mistakes {
 		_, _ = fmt.Fprintf(p.stderr, "%s\n", m)
+	}
+	for _, x := range settings {
+		_, _ = fmt.Fprintf(p.stderr, "%s\n", x)
 	}
 	for _, w := range wrong.Problems {
 		_, _ = fmt.Fprintf(p.stderr, "  %s\n", w)

@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"leapview/app"
 	"leapview/domain/access"
 	"leapview/domain/fail"
 	"leapview/domain/plan"
@@ -54,7 +55,7 @@ new snapshot. When anything fails, the old one stays. A running node does the wo
 	}
 	cmd.Flags().StringVar(&key, "idempotency-key", "", "the same `key` gives the run that was requested with it before")
 	cmd.Flags().BoolVar(&noWait, "no-wait", false, "print the run's id and do not wait for its end")
-	p.nodeFlags(cmd)
+	p.settingFlags(cmd.Flags(), app.ReachNode, app.ReachRefresh)
 	return cmd
 }
 

@@ -23,7 +23,7 @@ endpoints it describes the YAML in their leading comment. An editor that speaks 
 		Example:   `  leapview schema source > .schema/source.json`,
 		Args:      arguments("a KIND (" + kinds + ")"),
 		ValidArgs: project.SchemaKinds(),
-		RunE: p.run(func(_ context.Context, args []string) error {
+		RunE: p.runAnyway(func(_ context.Context, args []string) error {
 			s, ok := project.Schema(args[0])
 			if !ok {
 				e := fail.New(fail.Invalid, "usage", "there is no kind of project file %q", args[0])

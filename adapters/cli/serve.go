@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"leapview/app"
 	"leapview/domain/fail"
 	"leapview/domain/serving"
 )
@@ -27,11 +28,7 @@ It prints READY and its address once it answers, and stops on SIGINT or SIGTERM.
 		Args: arguments(),
 		RunE: p.run(func(ctx context.Context, _ []string) error { return p.serve(ctx) }),
 	}
-	cmd.Flags().StringVar(&p.options.Listen, "listen", "127.0.0.1:8080", "`address` and port to serve on; port 0 takes a free one; any but a loopback address takes a key")
-	cmd.Flags().StringSliceVar(&p.options.Hosts, "host", nil, "`name` that the node is reached by, beside localhost and its address; may be repeated")
-	fillFromEnvironment(cmd.Flags(), "listen", "host")
-	p.nodeFlags(cmd)
-	p.limitFlags(cmd, false)
+	p.settingFlags(cmd.Flags(), app.ReachNode, app.ReachServe, app.ReachRefresh)
 	return cmd
 }
 

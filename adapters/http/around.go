@@ -87,9 +87,9 @@ func (r *routes) guarded(c echo.Context, open bool, next echo.HandlerFunc) (err 
 // admitted lets a request to the API through once the node's stores were proved, and while not too many are worked on.
 func (r *routes) admitted(c echo.Context, next echo.HandlerFunc) error {
 	defer r.requests.Add(-1)
-	if n := r.requests.Add(1); n > maxRequests {
-		return fail.New(fail.Busy, "too_many_requests", "%d requests are being worked on already (limit requests = %d)", n-1, maxRequests).
-			WithFix("try again in a moment")
+	if n := r.requests.Add(1); n > r.maxRequests {
+		return fail.New(fail.Busy, "too_many_requests", "%d requests are being worked on already (limit requests = %d)", n-1, r.maxRequests).
+			WithFix("try again in a moment; --requests of the node sets how many")
 	}
 	if err := r.ready.Started(); err != nil {
 		return unready(err, askedOf(c).principal.Grant)

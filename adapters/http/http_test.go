@@ -412,9 +412,9 @@ func TestNotReady(t *testing.T) {
 // More requests than the limit are refused at once with a time to come back, and the count is given back.
 func TestTooManyRequests(t *testing.T) {
 	w := newWorld(t)
-	w.server.requests.Store(maxRequests)
+	w.server.requests.Store(w.server.maxRequests)
 	rec := w.send(exchange{method: "GET", path: "/v1/workspaces"})
-	if rec.Code != 503 || rec.Header().Get("Retry-After") == "" || w.server.requests.Load() != maxRequests {
+	if rec.Code != 503 || rec.Header().Get("Retry-After") == "" || w.server.requests.Load() != w.server.maxRequests {
 		t.Errorf("%d, %v, %d counted", rec.Code, rec.Header(), w.server.requests.Load())
 	}
 }

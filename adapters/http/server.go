@@ -32,8 +32,6 @@ import (
 const (
 	// maxBundle is the longest deployment body. What exactly a bundle may hold is decided when it is unpacked.
 	maxBundle = project.MaxArchiveBytes
-	// maxRequests is how many requests to the API are worked on at a time; what each of them holds is bounded by its body.
-	maxRequests = 512
 	// maxHeader bounds a request's line and headers.
 	maxHeader = 64 << 10
 
@@ -55,7 +53,9 @@ type Options struct {
 	Hosts []string
 	// MaxBody is the most bytes of a request's body, deployments excepted; 0 means 1 MiB.
 	MaxBody int64
-	Version string
+	// MaxRequests is how many requests to the API are worked on at a time; what each of them holds is bounded by its body. 0 means 512.
+	MaxRequests int
+	Version     string
 }
 
 // Server answers requests. Its zero value is of no use; New makes one.
@@ -69,8 +69,10 @@ type Server struct {
 	ready     *app.Readiness
 	version   string
 	maxBody   int64
-	hosts     map[string]bool
-	log       *slog.Logger
+	// maxRequests is Options.MaxRequests.
+	maxRequests int64
+	hosts       map[string]bool
+	log         *slog.Logger
 
 	// drainTime and cutTime are the constants of these names, but for tests.
 	drainTime, cutTime time.Duration
@@ -125,11 +127,14 @@ func (s *Server) shut() []*underWay {
 // New makes the server of one node.
 func New(asker *app.Asker, deployer *app.Deployer, refresher *app.Refresher, worker *app.Worker, status *app.Status, keyring *app.Keyring, ready *app.Readiness, o Options, log *slog.Logger) *Server {
 	s := &Server{asker: asker, deployer: deployer, refresher: refresher, worker: worker, status: status, keyring: keyring, ready: ready,
-		version: o.Version, maxBody: o.MaxBody, log: log, drainTime: drainTime, cutTime: cutTime,
+		version: o.Version, maxBody: o.MaxBody, maxRequests: int64(o.MaxRequests), log: log, drainTime: drainTime, cutTime: cutTime,
 		left: make(chan struct{}, 1), working: map[*underWay]bool{},
 		hosts: map[string]bool{"127.0.0.1": true, "localhost": true, "::1": true}}
 	if s.maxBody == 0 {
 		s.maxBody = 1 << 20
+	}
+	if s.maxRequests == 0 {
+		s.maxRequests = 512
 	}
 	for _, h := range o.Hosts {
 		s.hosts[hostname(h)] = true

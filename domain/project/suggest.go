@@ -2,11 +2,11 @@ package project
 
 import "fmt"
 
-// Suggest answers "did you mean …?" with the nearest of the known names, or "" when none is near.
+// Suggest answers "did you mean …?" with the nearest of the known names, or "" when none is near. The name itself is no answer.
 func Suggest(got string, known []string) string {
 	best, bestDistance := "", len(got)/3+2
 	for _, k := range known {
-		if d := distance(got, k); d < bestDistance {
+		if d := distance(got, k); d < bestDistance && k != got {
 			best, bestDistance = k, d
 		}
 	}

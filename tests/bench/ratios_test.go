@@ -141,7 +141,7 @@ func median(xs []float64) float64 {
 
 func open(t *testing.T, dir string) (*bootstrap.Node, bootstrap.Config) {
 	t.Helper()
-	c := bootstrap.Config{DataDir: filepath.Join(dir, "node"), Extensions: nodetest.Extensions(t), MemoryBytes: memory, TempBytes: 8 << 30, Threads: threads, Limits: app.DefaultLimits()}
+	c := bootstrap.Config{Settings: app.Settings{DataDir: filepath.Join(dir, "node"), Extensions: nodetest.Extensions(t), Memory: memory, TempSpace: 8 << 30, Threads: threads, Limits: app.DefaultLimits()}}
 	n, closers, err := bootstrap.Compose(context.Background(), c, bootstrap.Real(), slog.New(slog.DiscardHandler))
 	if err != nil {
 		t.Fatal(err)
@@ -240,7 +240,7 @@ func refreshes(t *testing.T, dir string) {
 		compiler = s.Compiler
 		return s, err
 	}
-	c := bootstrap.Config{DataDir: filepath.Join(dir, "node"), Extensions: nodetest.Extensions(t), MemoryBytes: memory, TempBytes: 8 << 30, Threads: threads, Limits: app.DefaultLimits()}
+	c := bootstrap.Config{Settings: app.Settings{DataDir: filepath.Join(dir, "node"), Extensions: nodetest.Extensions(t), Memory: memory, TempSpace: 8 << 30, Threads: threads, Limits: app.DefaultLimits()}}
 	n, closers, err := bootstrap.Compose(context.Background(), c, parts, slog.New(slog.DiscardHandler))
 	if err != nil {
 		t.Fatal(err)

@@ -56,7 +56,7 @@ func Extensions(t testing.TB) string {
 
 // Config is a small node over dir.
 func Config(t testing.TB, dir string) bootstrap.Config {
-	return bootstrap.Config{DataDir: dir, Extensions: Extensions(t), Listen: "127.0.0.1:0", MemoryBytes: 256 << 20, TempBytes: 256 << 20, Threads: 2, Limits: app.DefaultLimits()}
+	return bootstrap.Config{Settings: app.Settings{DataDir: dir, Extensions: Extensions(t), Listen: "127.0.0.1:0", Memory: 256 << 20, TempSpace: 256 << 20, Threads: 2, Limits: app.DefaultLimits()}}
 }
 
 // Files is the small project, written so that every parser and compiler of the tree understands it: the YAML is JSON, and the SQL

@@ -88,10 +88,10 @@ func Translate(err error) error {
 		return fail.New(fail.Unavailable, "disk_error", "the operating system failed the engine").Because(s).WithFix("check the disk that holds the data directory")
 	case s.Type == "Out of Memory" && strings.Contains(s.Message, "max_temp_directory_size"):
 		return fail.New(fail.Limit, "spill_limit", "the statement needed more spill space than the engine may use (max_temp_directory_size)").Because(s).
-			WithFix("raise the spill limit, or make the statement sort, join or group less at once")
+			WithFix("raise --temp-space, or make the statement sort, join or group less at once")
 	case s.Type == "Out of Memory":
 		return fail.New(fail.Limit, "memory_limit", "the statement needed more memory than the engine may use (memory_limit)").Because(s).
-			WithFix("raise the memory limit, or make the statement hold less at once")
+			WithFix("raise --memory, or make the statement hold less at once")
 	}
 	return s
 }

@@ -14,7 +14,7 @@ import (
 	"leapview/domain/project"
 )
 
-const extensionFix = "run make extensions, or pass --extensions DIR"
+const extensionFix = "run make extensions, or name their directory with --extensions"
 
 // extension is one line of extensions.lock.
 type extension struct {
@@ -76,4 +76,16 @@ func (x extension) verify(dir string) error {
 			WithFix(extensionFix)
 	}
 	return nil
+}
+
+// HasExtensions tells whether the directory has a file of each extension that the lock names for this platform. Whether it is the right
+// one is proved when the engine starts.
+func HasExtensions(lock, dir string) bool {
+	found, err := lockedExtensions(lock, platform())
+	for _, x := range found {
+		if _, missing := os.Stat(x.path(dir)); missing != nil {
+			return false
+		}
+	}
+	return err == nil
 }
