@@ -2,6 +2,7 @@ package app
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -34,35 +35,36 @@ func known(artifacts map[string][]ports.Artifact) map[string][]plan.Artifact {
 	return files
 }
 
+// byName are the artifacts by their names.
+func byName(artifacts []ports.Artifact) map[string]ports.Artifact {
+	named := make(map[string]ports.Artifact, len(artifacts))
+	for _, a := range artifacts {
+		named[a.Name] = a
+	}
+	return named
+}
+
 // chosen are the artifacts of a part.
-func chosen(artifacts []ports.Artifact, part []plan.Artifact) []ports.Artifact {
-	var out []ports.Artifact
-	for _, p := range part {
-		for _, a := range artifacts {
-			if a.Name == p.Name {
-				out = append(out, a)
-			}
-		}
+func chosen(named map[string]ports.Artifact, part []plan.Artifact) []ports.Artifact {
+	out := make([]ports.Artifact, len(part))
+	for i, p := range part {
+		out[i] = named[p.Name]
 	}
 	return out
 }
 
 // repeated says which of the source's files were not read because their content was; "" when all were.
 func repeated(s project.Source, repeats []plan.Repeat) string {
-	const most = 20
 	var names []string
 	for _, r := range repeats {
 		if r.Source == s.Name {
 			names = append(names, fmt.Sprintf("%s (the same as %s)", r.Name, r.Same))
 		}
 	}
-	switch n := len(names); {
-	case n == 0:
+	if len(names) == 0 {
 		return ""
-	case n > most:
-		names = append(names[:most], fmt.Sprintf("and %d more", n-most))
 	}
-	return fmt.Sprintf("%s: files with the content of another one were read once: %s", s.At.File, strings.Join(names, ", "))
+	return fmt.Sprintf("%s: files with the content of another one were read once: %s", s.At.File, listed(names))
 }
 
 // newest is when the last written of the files was written.
@@ -78,16 +80,21 @@ func newest(artifacts []ports.Artifact) time.Time {
 
 // leftOut says which columns of a source's files were left out; "" when none were.
 func leftOut(s project.Source, staged ports.Staged) string {
-	const most = 20
-	names := make([]string, 0, most)
-	for _, name := range staged.Ignored[:min(len(staged.Ignored), most)] {
-		names = append(names, strconv.Quote(name))
-	}
-	switch n := len(staged.Ignored); {
-	case n == 0:
+	if len(staged.Ignored) == 0 {
 		return ""
-	case n > most:
-		names = append(names, fmt.Sprintf("and %d more", n-most))
 	}
-	return fmt.Sprintf("%s: columns that source %q does not declare were left out: %s", s.At.File, s.Name, strings.Join(names, ", "))
+	names := make([]string, len(staged.Ignored))
+	for i, name := range staged.Ignored {
+		names[i] = strconv.Quote(name)
+	}
+	return fmt.Sprintf("%s: columns that source %q does not declare were left out: %s", s.At.File, s.Name, listed(names))
+}
+
+// listed names the first few, and counts the others.
+func listed(names []string) string {
+	const most = 20
+	if n := len(names); n > most {
+		names = append(slices.Clip(names[:most]), fmt.Sprintf("and %d more", n-most))
+	}
+	return strings.Join(names, ", ")
 }

@@ -448,9 +448,10 @@ func (r *Refresher) stage(ctx context.Context, build ports.Build, work plan.Work
 	for _, stage := range work.Stages {
 		s := stage.Source
 		report(plan.Progress{Phase: plan.PhaseStage, Subject: s.Name})
+		named := byName(artifacts[s.Name])
 		var whole ports.Staged
 		for _, part := range stage.Parts {
-			staged, err := build.Stage(ctx, s, chosen(artifacts[s.Name], part))
+			staged, err := build.Stage(ctx, s, chosen(named, part))
 			if err != nil {
 				return nil, err
 			}
@@ -480,7 +481,8 @@ func (r *Refresher) stage(ctx context.Context, build ports.Build, work plan.Work
 // begin compiles the deployed release, so that the mark can name its plan, and begins the attempt. A deploy in between is compiled
 // anew, a few times. before is the state that the attempt began in.
 func (r *Refresher) begin(ctx context.Context, scope refresh.Scope) (rel plan.Release, before refresh.State, begun refresh.Begun, err error) {
-	scope.Ledger = true
+	ledger := scope
+	ledger.Ledger = true
 	for range 3 {
 		var state refresh.State
 		if state, err = r.control.Load(ctx, scope); err != nil {
@@ -489,7 +491,7 @@ func (r *Refresher) begin(ctx context.Context, scope refresh.Scope) (rel plan.Re
 		if rel, err = r.releases.load(ctx, state.Deployment.Release); err != nil {
 			return rel, before, begun, err
 		}
-		err = r.record(ctx, scope, func(s refresh.State, now time.Time) ([]refresh.Event, error) {
+		err = r.record(ctx, ledger, func(s refresh.State, now time.Time) ([]refresh.Event, error) {
 			var events []refresh.Event
 			var err error
 			before = s

@@ -182,7 +182,7 @@ func (s Setting) wrong(in *Settings) error {
 }
 
 func hostName(h string) bool {
-	return h != "" && len(h) <= 253 && strings.Trim(strings.ToLower(h), "abcdefghijklmnopqrstuvwxyz0123456789-.:_") == "" && !strings.Contains(h, "://")
+	return h != "" && len(h) <= 253 && strings.Trim(strings.ToLower(h), "abcdefghijklmnopqrstuvwxyz0123456789-.:_") == ""
 }
 
 func wrongAddress(text string) error {

@@ -111,11 +111,12 @@ func (s Setting) Variable() string { return variablePrefix + strings.ToUpper(s.N
 
 const variablePrefix = "LEAPVIEW_"
 
-// The least memory and disk that the engine works with, and the most of anything that has no bound of its own.
+// The least memory and disk that the engine works with, the most threads that it may have, and the most of anything that has no bound of
+// its own.
 const (
-	leastMemory = 64 << 20
+	LeastMemory = 64 << 20
+	MostThreads = 512
 	mostBytes   = math.MaxInt64 / 2
-	mostThreads = 512
 )
 
 // SettingTable is everything that an operator sets.
@@ -127,11 +128,11 @@ var SettingTable = []Setting{
 	{Name: "json", Kind: SwitchSetting, Default: "false", Doc: "print results, errors and logs as JSON, and no progress", Personal: true, Value: func(s *Settings) any { return &s.JSON }},
 	{Name: "verbose", Kind: SwitchSetting, Default: "false", Doc: "log more", Short: "v", Value: func(s *Settings) any { return &s.Verbose }},
 
-	{Name: "memory", Kind: BytesSetting, Computed: "half of what this process may use", Least: leastMemory, Most: mostBytes, Reach: ReachNode, Doc: "memory of the engine, such as 4GiB",
+	{Name: "memory", Kind: BytesSetting, Computed: "half of what this process may use", Least: LeastMemory, Most: mostBytes, Reach: ReachNode, Doc: "memory of the engine, such as 4GiB",
 		Value: func(s *Settings) any { return &s.Memory }},
-	{Name: "temp_space", Kind: BytesSetting, Computed: "half of what is free on the disk", Least: leastMemory, Most: mostBytes, Reach: ReachNode, Doc: "disk space for what does not fit in memory, such as 20GiB",
+	{Name: "temp_space", Kind: BytesSetting, Computed: "half of what is free on the disk", Least: LeastMemory, Most: mostBytes, Reach: ReachNode, Doc: "disk space for what does not fit in memory, such as 20GiB",
 		Value: func(s *Settings) any { return &s.TempSpace }},
-	{Name: "threads", Kind: CountSetting, Computed: "one a processor that this process may use", Least: 1, Most: mostThreads, Reach: ReachNode, Doc: "how many threads the engine has",
+	{Name: "threads", Kind: CountSetting, Computed: "one a processor that this process may use", Least: 1, Most: MostThreads, Reach: ReachNode, Doc: "how many threads the engine has",
 		Value: func(s *Settings) any { return &s.Threads }},
 
 	{Name: "source_root", Kind: DirectorySetting, Computed: "the project's directory", Reach: ReachDeploy, Doc: "directory that source locations start from", Value: func(s *Settings) any { return &s.SourceRoot }},
@@ -140,7 +141,7 @@ var SettingTable = []Setting{
 		Value: func(s *Settings) any { return &s.Listen }},
 	{Name: "host", Kind: NamesSetting, Reach: ReachServe, Doc: "name that the node is reached by, beside localhost and its address; may be repeated", Value: func(s *Settings) any { return &s.Hosts }},
 
-	{Name: "query_slots", Kind: CountSetting, Computed: "twice the threads", Least: 1, Most: 2 * mostThreads, Reach: ReachServe, Doc: "requests that read at once, at most",
+	{Name: "query_slots", Kind: CountSetting, Computed: "twice the threads", Least: 1, Most: 2 * MostThreads, Reach: ReachServe, Doc: "requests that read at once, at most",
 		Value: func(s *Settings) any { return &s.Limits.QuerySlots }},
 	{Name: "query_queue", Kind: CountSetting, Default: "256", Least: 1, Most: 100_000, Reach: ReachServe, Doc: "requests that wait for their turn to read, at most",
 		Value: func(s *Settings) any { return &s.Limits.QueryQueue }},

@@ -66,13 +66,8 @@ func readSettings(given *app.Given) app.SettingProblems {
 		return nil
 	}
 	var problems app.SettingProblems
-	lines := strings.Split(string(text), "\n")
-	for _, m := range mistakes {
-		x := app.SettingProblem{Origin: app.Origin{Source: app.FromFile, Place: m.At.String()}, Message: m.Message, Fix: m.Fix, Column: m.At.Column}
-		if m.At.Line > 0 && m.At.Line <= len(lines) {
-			x.Line = lines[m.At.Line-1]
-		}
-		problems = append(problems, x)
+	for _, m := range project.Lined(mistakes, []project.File{{Path: path, Content: text}}) {
+		problems = append(problems, app.SettingProblem{Origin: app.Origin{Source: app.FromFile, Place: m.At.String()}, Message: m.Message, Fix: m.Fix, Line: m.Line, Column: m.At.Column})
 	}
 	return problems
 }
@@ -108,13 +103,14 @@ func derive(s *app.Settings) derived {
 			d.problems = append(d.problems, app.SettingProblem{Setting: name, Message: err.Error(), Fix: "set it"})
 			return
 		}
-		*value = max(all/2/computedUnit*computedUnit, leastComputed)
+		// A machine that has less is told so by the engine itself.
+		*value = max(all/2/computedUnit*computedUnit, app.LeastMemory)
 		d.computed[name] = fmt.Sprintf("half of the %s %s", app.FormatSize(all/computedUnit*computedUnit), from)
 	}
 	bytes("memory", &s.Memory, "that this process may use", func() (int64, error) { return system.Memory(os.DirFS("/")) })
 	bytes("temp_space", &s.TempSpace, "that are free on the data directory's disk", func() (int64, error) { return system.FreeSpace(existing(s.DataDir)) })
 	if s.Threads == 0 {
-		s.Threads = min(runtime.GOMAXPROCS(0), mostThreads)
+		s.Threads = min(runtime.GOMAXPROCS(0), app.MostThreads)
 		d.computed["threads"] = "one a processor that this process may use"
 	}
 	if s.Limits.QuerySlots == 0 && s.Threads > 0 {
@@ -129,12 +125,6 @@ func derive(s *app.Settings) derived {
 	}
 	return d
 }
-
-// mostThreads is how many threads are taken on a machine with more processors than the engine may have threads.
-const mostThreads = 512
-
-// leastComputed is the least memory and disk that the engine works with; a machine that has less is told so by the engine itself.
-const leastComputed = 64 << 20
 
 // places are where the extension files are looked for when no directory is named.
 func places() []string {

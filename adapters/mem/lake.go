@@ -475,13 +475,8 @@ func (b *build) step(step plan.Step, before relation, built map[string]relation)
 func (b *build) all(names []string) map[string]relation {
 	out := map[string]relation{}
 	for _, name := range names {
-		for i, part := range b.staged[name] {
-			if i == 0 {
-				out[name] = relation{columns: part.columns}
-			}
-			r := out[name]
-			r.rows = slices.Concat(r.rows, part.rows)
-			out[name] = r
+		for _, part := range b.staged[name] {
+			out[name] = relation{columns: part.columns, rows: slices.Concat(out[name].rows, part.rows)}
 		}
 	}
 	return out

@@ -130,25 +130,32 @@ type delta struct {
 	all, fresh []Artifact
 	// gone are contents that the base has read and that are not there any more.
 	gone []Artifact
+	// read are the contents that the base has read.
+	read map[project.Digest]bool
 }
 
 func deltaOf(old, now []Artifact) delta {
-	d := delta{all: now}
+	d := delta{all: now, read: contents(old)}
 	for _, a := range now {
-		if !holds(old, a) {
+		if !d.read[a.SHA256] {
 			d.fresh = append(d.fresh, a)
 		}
 	}
+	there := contents(now)
 	for _, a := range old {
-		if !holds(now, a) {
+		if !there[a.SHA256] {
 			d.gone = append(d.gone, a)
 		}
 	}
 	return d
 }
 
-func holds(files []Artifact, a Artifact) bool {
-	return slices.ContainsFunc(files, func(f Artifact) bool { return f.SHA256 == a.SHA256 })
+func contents(files []Artifact) map[project.Digest]bool {
+	set := make(map[project.Digest]bool, len(files))
+	for _, f := range files {
+		set[f.SHA256] = true
+	}
+	return set
 }
 
 // distinctOf leaves out files with the content of an earlier one.
@@ -210,7 +217,7 @@ func rebuilds(base Base, m Model, moved map[string]string, news map[string]delta
 				return why
 			}
 		case m.Filling.Mode == project.ModeAppend && len(d.gone) > 0:
-			return told(d.gone, name) + " gone or changed, and " + pronoun(d.gone) + " rows go with " + object(d.gone)
+			return told(d.gone, name) + " gone or changed, and " + rowsGo(d.gone)
 		}
 	}
 	if m.Volatile && !m.Filling.Incremental() {
@@ -246,48 +253,33 @@ func told(files []Artifact, source string) string {
 	return fmt.Sprintf("%d files%s are", len(files), of)
 }
 
-func pronoun(files []Artifact) string {
+func rowsGo(files []Artifact) string {
 	if len(files) == 1 {
-		return "its"
+		return "its rows go with it"
 	}
-	return "their"
-}
-
-func object(files []Artifact) string {
-	if len(files) == 1 {
-		return "it"
-	}
-	return "them"
+	return "their rows go with them"
 }
 
 // stage adds what the steps have to read, and tells each step which parts are its own.
 func (w *Work) stage(next Release, news map[string]delta) {
 	for _, s := range next.Project.Sources {
+		d := news[s.Name]
 		whole, needed, apart := false, false, false
-		for i := range w.Steps {
-			step := &w.Steps[i]
+		for _, step := range w.Steps {
 			if !slices.Contains(step.Model.Reads, s.Name) {
 				continue
 			}
-			if step.Model.Input == s.Name {
-				// Whatever the base has read of it was read file by file, so that its rows are known for each one.
-				apart = true
-			}
-			if step.Action == Keep {
-				continue
-			}
-			needed = true
-			whole = whole || step.Action == Rebuild || step.Model.Input != s.Name
-		}
-		// How many rows the files that stay have is known only together with those that are gone, so that all are counted again.
-		if len(news[s.Name].gone) > 0 && slices.ContainsFunc(w.Steps, func(step Step) bool { return slices.Contains(step.Model.Reads, s.Name) }) {
-			needed, whole = true, true
+			// Its files are worked in one by one, so that each of them is a part.
+			apart = apart || step.Model.Input == s.Name
+			// How many rows the files that stay have is known only together with those that are gone, so that all are counted again.
+			recount := len(d.gone) > 0
+			needed = needed || recount || step.Action != Keep
+			whole = whole || recount || step.Action == Rebuild || step.Action != Keep && step.Model.Input != s.Name
 		}
 		if !needed {
 			w.Unread = append(w.Unread, s)
 			continue
 		}
-		d := news[s.Name]
 		stage := Stage{Source: s, Whole: whole}
 		read := d.all
 		if !whole {
@@ -309,7 +301,7 @@ func (w *Work) stage(next Release, news map[string]delta) {
 			}
 			step.Parts = []int{}
 			for p, part := range stage.Parts {
-				if step.Action == Rebuild || holds(d.fresh, part[0]) {
+				if step.Action == Rebuild || !d.read[part[0].SHA256] {
 					step.Parts = append(step.Parts, p)
 				}
 			}

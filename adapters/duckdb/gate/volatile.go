@@ -1,6 +1,9 @@
 package gate
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
 // volatile are the functions that give other values at other times, besides those whose names begin with current_. A test compares the list
 // with what the engine says of its functions.
@@ -14,11 +17,7 @@ func (s *Statement) Volatile() bool { return anyVolatile(s.root) }
 func anyVolatile(v any) bool {
 	switch x := v.(type) {
 	case []any:
-		for _, y := range x {
-			if anyVolatile(y) {
-				return true
-			}
-		}
+		return slices.ContainsFunc(x, anyVolatile)
 	case tree:
 		if volatileNode(x) {
 			return true

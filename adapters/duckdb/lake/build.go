@@ -32,7 +32,7 @@ func (b *build) Create(ctx context.Context, models []plan.Model, keep []string) 
 	tables := make([]table, len(models))
 	for i, m := range models {
 		tables[i] = table{m.Table, m.Columns}
-		keep = append(keep[:len(keep):len(keep)], m.Table)
+		keep = append(slices.Clip(keep), m.Table)
 	}
 	there, err := b.lake.catalog.files(ctx, b.conn, b.schema, newest)
 	if err != nil {
@@ -46,7 +46,7 @@ func (b *build) Create(ctx context.Context, models []plan.Model, keep []string) 
 			return err
 		}
 	}
-	return b.lake.create(ctx, b.conn, b.schema, tables...)
+	return b.lake.createBeside(ctx, b.conn, b.schema, there, tables)
 }
 
 // columns are what a relation has.

@@ -103,6 +103,11 @@ func (l *Lake) create(ctx context.Context, c *engine.Conn, schema string, tables
 	if err != nil {
 		return err
 	}
+	return l.createBeside(ctx, c, schema, files, tables)
+}
+
+// createBeside is create for whoever knows the tables that are there, with their newest files.
+func (l *Lake) createBeside(ctx context.Context, c *engine.Conn, schema string, files map[string][]dataFile, tables []table) error {
 	for _, t := range tables {
 		name := tableOf(schema, t.name)
 		some, exists := files[t.name]
